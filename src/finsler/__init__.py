@@ -1,0 +1,99 @@
+"""Anisotropic and Finsler-Laplace-Beltrami operators on triangle meshes.
+
+>>> import finsler
+>>> mesh = finsler.primitives.bumpy_sphere(12)
+>>> laplacian = finsler.flbo(mesh, alpha=10.0, tau=0.1, theta=0.0)
+>>> finsler.spectrum(laplacian, k=5).eigenvectors.shape
+(1442, 5)
+
+The public names are those of `__all__`. They are imported when first used, so that the command
+line starts at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from finsler.analysis import Spectrum, heat_kernel, spectrum
+    from finsler.errors import ConvergenceError, InputError
+    from finsler.frames import Curvature, FaceFrames, principal_curvature, principal_frames
+    from finsler.mesh import (
+        MeshHealth,
+        Repair,
+        TriMesh,
+        health,
+        load_mesh,
+        primitives,
+        repair,
+        write_mesh,
+    )
+    from finsler.metric import RandersMetric, curvature_strength, tau_of_strength
+    from finsler.operator import (
+        AngleStack,
+        ChebyshevOperators,
+        Laplacian,
+        albo,
+        angle_stack,
+        chebyshev_operators,
+        consistent_mass,
+        flbo,
+        laplacian,
+        largest_eigenvalue,
+        lbo,
+        lumped_mass,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AngleStack",
+    "ChebyshevOperators",
+    "ConvergenceError",
+    "Curvature",
+    "FaceFrames",
+    "InputError",
+    "Laplacian",
+    "MeshHealth",
+    "RandersMetric",
+    "Repair",
+    "Spectrum",
+    "TriMesh",
+    "albo",
+    "angle_stack",
+    "chebyshev_operators",
+    "consistent_mass",
+    "curvature_strength",
+    "flbo",
+    "health",
+    "heat_kernel",
+    "laplacian",
+    "largest_eigenvalue",
+    "lbo",
+    "load_mesh",
+    "lumped_mass",
+    "primitives",
+    "principal_curvature",
+    "principal_frames",
+    "repair",
+    "spectrum",
+    "tau_of_strength",
+    "write_mesh",
+]
+
+_LAYERS = ("errors", "mesh", "frames", "metric", "operator", "analysis")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for layer in _LAYERS:
+            module = import_module(f"finsler.{layer}")
+            if name in getattr(module, "__all__", ()):
+                value = globals()[name] = getattr(module, name)
+                return value
+    if name in _LAYERS:
+        return import_module(f"finsler.{name}")
+    raise AttributeError(f"module 'finsler' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

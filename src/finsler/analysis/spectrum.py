@@ -1,0 +1,202 @@
+"""The low end of a Laplacian's spectrum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse import csgraph
+
+from finsler.analysis.lanczos import block_lanczos
+from finsler.errors import ConvergenceError, InputError
+from finsler.factor import factorise
+from finsler.mesh.trimesh import FloatArray
+from finsler.operator.laplacian import Laplacian
+
+_BLOCK = 8
+# Residual ‖Wφ − λSφ‖_{S⁻¹} relative to the largest eigenvalue asked for, above which we give up.
+_WORST_RESIDUAL = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenpairs W φ = λ S φ, smallest first.
+
+    Attributes
+    ----------
+    eigenvalues : (k,)
+        Ascending; one zero for each connected component, up to rounding.
+    eigenvectors : (n, k)
+        Columns φ_i with Φᵀ S Φ = I. The entry of largest magnitude is positive (the first of
+        those that tie), so repeated runs agree in sign.
+    mass : (n,) or (n, n) sparse
+        The S in which they are orthonormal.
+    residuals : (k,)
+        ‖Wφ − λSφ‖ / λ_k, in the norm of the inverse (lumped) mass.
+    """
+
+    eigenvalues: FloatArray
+    eigenvectors: FloatArray
+    mass: FloatArray | sparse.csr_array
+    residuals: FloatArray
+
+
+def spectrum(
+    laplacian: Laplacian,
+    k: int = 100,
+    *,
+    mass: sparse.csr_array | None = None,
+    tolerance: float = 1e-9,
+    seed: int = 0,
+) -> Spectrum:
+    """The k smallest eigenpairs of a Laplacian.
+
+    Shift-and-invert with one sparse Cholesky factor and a block Lanczos iteration; a dense solver
+    where k is close to n. Connected components are solved one by one, so equal pieces with equal
+    eigenvalues are all found. Works in any unit of length.
+
+    Parameters
+    ----------
+    laplacian : Laplacian
+    k : int
+        1 ≤ k ≤ n.
+    mass : (n, n) sparse, optional
+        Another mass, e.g. [`consistent_mass`][finsler.operator.consistent_mass], instead of the
+        lumped one of the Laplacian.
+    tolerance : float
+        Relative residual of the inverted operator at which a pair counts as converged. Eigenvalue
+        errors are of the order of its square.
+    seed : int
+        Of the random start.
+
+    Raises
+    ------
+    InputError
+        k out of range, or the matrices are not finite, or the stiffness is not semidefinite.
+    ConvergenceError
+        Some pairs did not converge, or their residual is too large to be of use.
+
+    Examples
+    --------
+    >>> from finsler.mesh import primitives
+    >>> from finsler.operator import lbo
+    >>> (spectrum(lbo(primitives.sphere(20)), k=9).eigenvalues.round(1) + 0.0).tolist()
+    [0.0, 2.0, 2.0, 2.0, 6.0, 6.0, 6.0, 6.0, 6.0]
+    """
+    n = len(laplacian.mass)
+    if not 1 <= k <= n:
+        raise InputError(f"k is {k}; it must lie in 1..{n}, the number of vertices")
+    stiffness = laplacian.stiffness
+    masses = sparse.csr_array(sparse.diags_array(laplacian.mass) if mass is None else mass)
+    if masses.shape != stiffness.shape:
+        raise InputError(f"the mass has shape {masses.shape}, the stiffness {stiffness.shape}")
+    if not (np.isfinite(stiffness.data).all() and (laplacian.mass > 0).all()):
+        raise InputError(
+            "the Laplacian has entries that are not finite, or a mass that is not positive"
+        )
+
+    pairs = _by_component(stiffness, masses, k, tolerance, seed)
+    vectors = _with_fixed_signs(pairs.vectors)
+    residual = stiffness @ vectors - masses @ (vectors * pairs.values)
+    norms = np.sqrt(np.einsum("ij,ij,i->j", residual, residual, 1.0 / laplacian.mass))
+    scale = max(float(pairs.values[-1]), _shift(stiffness, masses))
+    if not (norms <= _WORST_RESIDUAL * scale).all():
+        worst = int(np.argmax(norms))
+        raise ConvergenceError(
+            f"eigenpair {worst} has relative residual {norms[worst] / scale:.1e}, above"
+            f" {_WORST_RESIDUAL:.0e}; the mesh probably has needle-like faces: finsler.repair, or"
+            " remesh it"
+        )
+    used = laplacian.mass if mass is None else masses
+    return Spectrum(pairs.values, vectors, used, norms / scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    values: FloatArray
+    vectors: FloatArray
+
+
+def _by_component(
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, tolerance: float, seed: int
+) -> _Pairs:
+    """Smallest k pairs overall: each component's share by area, more where that was too few."""
+    links = sparse.csr_array(
+        (np.ones(stiffness.nnz), stiffness.indices, stiffness.indptr), stiffness.shape
+    )
+    count, label = csgraph.connected_components(links, directed=False)
+    if count == 1:
+        return _connected(stiffness, mass, k, tolerance, seed)
+    order = np.argsort(label, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(label))[:-1])
+    weight = np.asarray(mass.sum(axis=1)).ravel()
+    share = np.array([weight[part].sum() for part in members]) / weight.sum()
+    wanted = [min(len(part), k, int(k * s) + 4) for part, s in zip(members, share, strict=True)]
+    solved: list[_Pairs | None] = [None] * count
+    while True:
+        for c, part in enumerate(members):
+            pairs = solved[c]
+            if pairs is None or len(pairs.values) < wanted[c]:
+                local, weights = stiffness[part][:, part], mass[part][:, part]
+                solved[c] = _connected(local, weights, wanted[c], tolerance, seed)
+        done = [pairs for pairs in solved if pairs is not None]
+        values = np.sort(np.concatenate([pairs.values for pairs in done]))
+        # A component whose last computed value lies below the cut may hide further ones below it.
+        cut = values[k - 1] if len(values) >= k else np.inf
+        short = [
+            c
+            for c, pairs in enumerate(done)
+            if pairs.values[-1] <= cut and len(pairs.values) < min(k, len(members[c]))
+        ]
+        if not short:
+            return _merged(done, members, k, stiffness.shape[0])
+        for c in short:
+            wanted[c] = min(2 * wanted[c], k, len(members[c]))
+
+
+def _merged(
+    solved: list[_Pairs], members: list[np.ndarray[tuple[int], np.dtype[np.intp]]], k: int, n: int
+) -> _Pairs:
+    values = np.concatenate([pairs.values for pairs in solved])
+    component = np.repeat(np.arange(len(solved)), [len(pairs.values) for pairs in solved])
+    column = np.concatenate([np.arange(len(pairs.values)) for pairs in solved])
+    chosen = np.argsort(values, kind="stable")[:k]
+    vectors = np.zeros((n, k))
+    for position, pair in enumerate(chosen):
+        c = component[pair]
+        vectors[members[c], position] = solved[c].vectors[:, column[pair]]
+    return _Pairs(values[chosen], vectors)
+
+
+def _connected(
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, tolerance: float, seed: int
+) -> _Pairs:
+    n = stiffness.shape[0]
+    if n <= 300 or 3 * k + 24 * _BLOCK > n:
+        values, vectors = linalg.eigh(
+            stiffness.toarray(), mass.toarray(), subset_by_index=[0, k - 1]
+        )
+        return _Pairs(values, vectors)
+    shift = _shift(stiffness, mass)
+    solve = factorise(sparse.csr_array(stiffness + shift * mass))
+    found = block_lanczos(
+        solve, lambda x: mass @ x, n, k, block=_BLOCK, tolerance=tolerance, seed=seed
+    )
+    return _Pairs(1.0 / found.values - shift, found.vectors)
+
+
+def _shift(stiffness: sparse.csr_array, mass: sparse.csr_array) -> float:
+    """A small positive number of the order of the first nonzero eigenvalue, in any unit.
+
+    The median of diag(W)/diag(S) goes with 1/h², so divided by n it goes with 1/area; the median
+    does not mind a few needle-like faces.
+    """
+    return float(0.1 * np.median(stiffness.diagonal() / mass.diagonal()) / stiffness.shape[0])
+
+
+def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
+    size = np.abs(vectors)
+    leading = np.argmax(size >= (1.0 - 1e-6) * size.max(axis=0), axis=0)
+    sign = np.sign(vectors[leading, np.arange(vectors.shape[1])])
+    return vectors * np.where(sign == 0, 1.0, sign)

@@ -1,0 +1,66 @@
+"""The `finsler` command: one line for each subcommand, and errors as one sentence.
+
+Subcommands import what they compute with only when they run, so that `finsler --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from finsler import __version__
+from finsler.cli.info import info
+from finsler.errors import ConvergenceError, InputError
+
+app = typer.Typer(
+    name="finsler",
+    help="Anisotropic and Finsler Laplacians on triangle meshes.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("info")(info)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"finsler {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Anisotropic and Finsler Laplacians on triangle meshes."""
+
+
+def main() -> None:
+    """Run the command; bad input ends with one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (InputError, ConvergenceError) as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _fail(sentence: str) -> None:
+    print("error:", " ".join(sentence.split()), file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Read and write mesh files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from finsler.errors import InputError
+from finsler.mesh.formats import gltf, obj, off, ply, stl
+from finsler.mesh.trimesh import FloatArray, TriMesh
+
+_READERS = {".off": off.read, ".obj": obj.read, ".ply": ply.read, ".stl": stl.read}
+_READABLE = (*_READERS, ".glb", ".gltf")
+_WRITABLE = (*_READERS, ".glb")
+# Beyond this the fourth power of a length, which areas are computed from, overflows.
+_LARGEST_COORDINATE = 1e75
+
+
+def load_mesh(path: str | os.PathLike[str]) -> TriMesh:
+    """Read a mesh from OFF, OBJ, PLY, STL, glTF or GLB, by the ending of the name.
+
+    Vertices keep their order and number, and faces theirs; polygons are cut into fans of
+    triangles. STL stores no shared vertices, so corners at exactly equal positions become one
+    vertex there. Colours, normals and texture coordinates are dropped.
+
+    Raises
+    ------
+    InputError
+        The file is missing, unknown, damaged, cut short, or holds no triangles; one sentence
+        that begins with the path.
+    """
+    path = Path(path)
+    ending = _ending(path, _READABLE)
+    try:
+        data = _content(path)
+        mesh = gltf.read(data, path) if ending in (".glb", ".gltf") else _READERS[ending](data)
+        _check_magnitude(mesh)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return mesh
+
+
+def write_mesh(
+    path: str | os.PathLike[str],
+    mesh: TriMesh,
+    *,
+    scalars: dict[str, ArrayLike] | None = None,
+    colors: ArrayLike | None = None,
+) -> None:
+    """Write a mesh as OFF, OBJ, PLY, STL or GLB, by the ending of the name.
+
+    OFF, OBJ and PLY keep every digit; STL and GLB store single precision, and STL no shared
+    vertices. The file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    path : path
+    mesh : TriMesh
+    scalars : dict of (n,) arrays, optional
+        Values at the vertices by name, stored as doubles; PLY only.
+    colors : (n, 3) uint8 array, optional
+        Red, green, blue of the vertices; PLY, OFF and GLB only.
+
+    Raises
+    ------
+    InputError
+        Unknown ending, missing folder, or values that the format cannot hold.
+    """
+    path = Path(path)
+    ending = _ending(path, _WRITABLE)
+    values = _checked_scalars(scalars or {}, mesh)
+    shades = None if colors is None else _checked_colors(colors, mesh)
+    if values and ending != ".ply":
+        raise InputError(f"{path}: {ending} files cannot hold scalars; write a .ply file")
+    if shades is not None and ending in (".obj", ".stl"):
+        raise InputError(f"{path}: {ending} files cannot hold colours; write a .ply file")
+    if ending in (".stl", ".glb") and np.abs(mesh.vertices).max() > np.finfo(np.float32).max:
+        raise InputError(f"{path}: a coordinate overflows single precision; write a .ply file")
+    _replace(path, _encoded(ending, mesh, values, shades))
+
+
+def _encoded(
+    ending: str,
+    mesh: TriMesh,
+    scalars: dict[str, FloatArray],
+    colors: NDArray[np.uint8] | None,
+) -> bytes:
+    if ending == ".ply":
+        return ply.write(mesh, scalars=scalars, colors=colors)
+    if ending == ".off":
+        return off.write(mesh, colors=colors)
+    if ending == ".glb":
+        return gltf.write(mesh, colors=colors)
+    return obj.write(mesh) if ending == ".obj" else stl.write(mesh)
+
+
+def _ending(path: Path, known: tuple[str, ...]) -> str:
+    ending = path.suffix.lower()
+    if ending not in known:
+        raise InputError(
+            f"{path}: the ending {ending!r} is none of the known ones; use {', '.join(known)}"
+        )
+    return ending
+
+
+def _content(path: Path) -> bytes:
+    if not path.exists():
+        raise InputError("there is no such file; check the path")
+    if not path.is_file():
+        raise InputError("this is a folder or device; give the path of a mesh file")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the file cannot be read ({error.strerror}); check its rights") from error
+    if not data.strip():
+        raise InputError("the file is empty; export the mesh again")
+    return data
+
+
+def _check_magnitude(mesh: TriMesh) -> None:
+    largest = float(np.abs(mesh.vertices).max())
+    if largest > _LARGEST_COORDINATE:
+        raise InputError(
+            f"a coordinate is {largest:g}; beyond {_LARGEST_COORDINATE:g} areas overflow, so"
+            " rescale the mesh"
+        )
+
+
+def _checked_scalars(scalars: dict[str, ArrayLike], mesh: TriMesh) -> dict[str, FloatArray]:
+    taken = {"x", "y", "z", "red", "green", "blue"}
+    checked = {}
+    for name, values in scalars.items():
+        if not (name.isascii() and name.isidentifier()) or name in taken:
+            raise InputError(
+                f"a scalar is named {name!r}; use letters, digits and _, and none of"
+                f" {', '.join(sorted(taken))}"
+            )
+        checked[name] = np.asarray(values, dtype=np.float64)
+        if checked[name].shape != (mesh.n_vertices,):
+            raise InputError(
+                f"scalar {name!r} has shape {checked[name].shape}; it must hold one value for"
+                f" each of the {mesh.n_vertices} vertices"
+            )
+    return checked
+
+
+def _checked_colors(colors: ArrayLike, mesh: TriMesh) -> NDArray[np.uint8]:
+    checked = np.asarray(colors)
+    if checked.dtype != np.uint8 or checked.shape != (mesh.n_vertices, 3):
+        raise InputError(
+            f"colors has shape {checked.shape} and type {checked.dtype}; it must be"
+            f" ({mesh.n_vertices}, 3) of type uint8, from 0 to 255"
+        )
+    return checked
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write beside the target, then rename: the target is old or complete, never half written."""
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; give the path of a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,265 @@
+"""How faces hang together: edges, boundary, components, orientation, manifoldness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, depth_first_order
+
+from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The undirected edges of a mesh and the half-edges (sides of faces) that lie on them.
+
+    Half-edge `3 f + c` runs from corner `c` of face `f` to corner `c + 1`.
+
+    Attributes
+    ----------
+    vertices : (e, 2)
+        End points, smaller index first, sorted.
+    of_halfedge : (3 m,)
+        Edge of each half-edge.
+    counts : (e,)
+        Number of faces on each edge: 1 on the boundary, 2 inside, more where not manifold.
+    pairs : (p, 2)
+        The two half-edges of every edge that has exactly two.
+    """
+
+    vertices: IntArray
+    of_halfedge: IntArray
+    counts: IntArray
+    pairs: IntArray
+
+
+def edges(mesh: TriMesh) -> Edges:
+    """Edges of a mesh; sides of length zero (a repeated corner) are edges like any other.
+
+    Examples
+    --------
+    >>> mesh = TriMesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> edges(mesh).vertices.tolist()
+    [[0, 1], [0, 2], [0, 3], [1, 2], [2, 3]]
+    >>> edges(mesh).pairs.tolist()
+    [[2, 3]]
+    """
+    start = mesh.faces.ravel()
+    end = np.roll(mesh.faces, -1, axis=1).ravel()
+    key = np.minimum(start, end) * mesh.n_vertices + np.maximum(start, end)
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    first = np.flatnonzero(np.r_[True, sorted_key[1:] != sorted_key[:-1]])
+    counts = np.diff(np.r_[first, len(key)])
+    of_halfedge = np.empty(len(key), dtype=np.int64)
+    of_halfedge[order] = np.repeat(np.arange(len(first)), counts)
+    twice = first[counts == 2]
+    return Edges(
+        vertices=np.stack(np.divmod(sorted_key[first], mesh.n_vertices), axis=1),
+        of_halfedge=of_halfedge,
+        counts=counts,
+        pairs=np.stack([order[twice], order[twice + 1]], axis=1),
+    )
+
+
+def referenced_vertices(mesh: TriMesh) -> BoolArray:
+    """Mask (n,) of the vertices that some face uses."""
+    used = np.zeros(mesh.n_vertices, dtype=np.bool_)
+    used[mesh.faces] = True
+    return used
+
+
+def vertex_components(mesh: TriMesh) -> IntArray:
+    """Connected component of each vertex, (n,), numbered from 0; -1 where no face uses it.
+
+    Faces that share a vertex belong together.
+
+    Examples
+    --------
+    >>> vertex_components(TriMesh(np.eye(4, 3), [[0, 2, 3]])).tolist()
+    [0, -1, 0, 0]
+    """
+    used = referenced_vertices(mesh)
+    labels = _connected(mesh.n_vertices, mesh.faces.T[:2], mesh.faces.T[1:])
+    components = np.full(mesh.n_vertices, -1, dtype=np.int64)
+    components[used] = np.unique(labels[used], return_inverse=True)[1]
+    return components
+
+
+def euler_number(mesh: TriMesh) -> int:
+    """Vertices in use − edges + faces: 2 − 2g for a closed orientable surface of genus g."""
+    return int(referenced_vertices(mesh).sum()) - len(edges(mesh).vertices) + mesh.n_faces
+
+
+def nonmanifold_edges(mesh: TriMesh) -> IntArray:
+    """End points (k, 2) of the edges with three or more faces."""
+    found = edges(mesh)
+    return found.vertices[(found.counts > 2) & _proper(found)]
+
+
+def nonmanifold_vertices(mesh: TriMesh) -> IntArray:
+    """Indices (k,) of the vertices around which the faces form more than one fan."""
+    _, first = np.unique(corner_fans(mesh), return_index=True)
+    fans = np.bincount(mesh.faces.ravel()[first], minlength=mesh.n_vertices)
+    return np.flatnonzero(fans > 1)
+
+
+def corner_fans(mesh: TriMesh) -> IntArray:
+    """Fan of each corner, (3 m,); corner `3 f + c` is corner `c` of face `f`.
+
+    Two corners at the same vertex lie in one fan when a walk around the vertex, across edges with
+    exactly two faces, leads from one to the other. A fan is a ring of faces or a strip of them.
+    """
+    pairs = _proper_pairs(edges(mesh))
+    first, second = pairs[:, 0], pairs[:, 1]
+    first_end, second_end = _next_corner(first), _next_corner(second)
+    same = _same_direction(mesh, pairs)
+    at_start = np.where(same, second, second_end)
+    at_end = np.where(same, second_end, second)
+    return _connected(3 * mesh.n_faces, np.r_[first, first_end], np.r_[at_start, at_end])
+
+
+def inconsistent_edges(mesh: TriMesh) -> IntArray:
+    """End points (k, 2) of the two-face edges that both faces traverse in the same direction."""
+    pairs = _proper_pairs(edges(mesh))
+    wrong = pairs[_same_direction(mesh, pairs), 0]
+    return np.sort(np.stack([mesh.faces.ravel()[h] for h in (wrong, _next_corner(wrong))], 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Orientation:
+    """How the faces of a mesh are oriented against each other.
+
+    Attributes
+    ----------
+    component : (m,)
+        Component of each face, from 0; faces are joined across edges with exactly two faces.
+    orientable : (k,)
+        Whether each component can be oriented consistently.
+    closed : (k,)
+        Whether each component is free of boundary and of non-manifold edges.
+    flip : (m,)
+        Faces to turn over for a consistent orientation: the fewer ones of each component.
+        None in a component that is not orientable.
+    """
+
+    component: IntArray
+    orientable: BoolArray
+    closed: BoolArray
+    flip: BoolArray
+
+
+def orientation(mesh: TriMesh) -> Orientation:
+    """Orientability and a consistent orientation, from the connected components of a double cover.
+
+    Every face has two copies, as given and turned over; two faces at an edge join equal copies
+    when they traverse it in opposite directions, otherwise opposite ones. A component is not
+    orientable exactly when the two copies of a face are connected.
+
+    Examples
+    --------
+    >>> mesh = TriMesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 3, 2]])
+    >>> bool(orientation(mesh).orientable[0]), int(orientation(mesh).flip.sum())
+    (True, 1)
+    """
+    m = mesh.n_faces
+    pairs = _proper_pairs(edges(mesh))
+    left, right = pairs[:, 0] // 3, pairs[:, 1] // 3
+    across = m * _same_direction(mesh, pairs)
+    sheets = _connected(2 * m, np.r_[left, left + m], np.r_[right + across, right + m - across])
+    given, turned = sheets[:m], sheets[m:]
+    _, component = np.unique(np.minimum(given, turned), return_inverse=True)
+    second = given > turned
+    share = np.bincount(component, second) / np.bincount(component)
+    return Orientation(
+        component=component,
+        orientable=np.bincount(component, given == turned) == 0,
+        closed=_closed_components(component, pairs),
+        flip=(second != (share > 0.5)[component]) & (given != turned),
+    )
+
+
+def component_volumes(mesh: TriMesh, component: IntArray) -> FloatArray:
+    """Signed volume (k,) under each component of faces, `component` (m,).
+
+    Positive where a closed component is oriented outwards; about the centre of the mesh.
+    """
+    a, b, c = (mesh.vertices - mesh.vertices.mean(axis=0))[mesh.faces].transpose(1, 0, 2)
+    sixfold = np.einsum("ij,ij->i", a, np.cross(b, c))
+    return np.asarray(np.bincount(component, sixfold) / 6.0, dtype=np.float64)
+
+
+def boundary_loops(mesh: TriMesh) -> list[IntArray]:
+    """Vertices along each boundary loop, the surface on the left of the first step.
+
+    A vertex where two loops touch appears in both. Where the boundary runs into a non-manifold
+    edge there is no loop but an open chain, which is listed too.
+
+    Examples
+    --------
+    >>> len(boundary_loops(TriMesh(np.eye(3), [[0, 1, 2]])))
+    1
+    """
+    found = edges(mesh)
+    start = np.flatnonzero(((found.counts == 1) & _proper(found))[found.of_halfedge])
+    if len(start) == 0:
+        return []
+    fans = corner_fans(mesh)
+    nodes, ends = np.unique(fans[np.c_[start, _next_corner(start)]], return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    vertex = np.empty(len(nodes), dtype=np.int64)
+    vertex[ends] = mesh.faces.ravel()[np.c_[start, _next_corner(start)]]
+    forward = np.full(len(nodes), -1, dtype=np.int64)
+    forward[ends[:, 0]] = ends[:, 1]
+    chains = _chains(len(nodes), ends)
+    return [vertex[c if forward[c[0]] == c[1] else c[::-1]] for c in chains]
+
+
+def _chains(n: int, links: IntArray) -> list[IntArray]:
+    """Order the nodes of a graph whose every node has at most two links, one array a component.
+
+    One depth-first walk does all: an extra node links to one node of each component, an end of
+    it where there is one, and the walk finishes a component before it starts the next.
+    """
+    label = _connected(n, links[:, 0], links[:, 1])
+    by_degree = np.lexsort([np.bincount(links.ravel(), minlength=n), label])
+    roots = by_degree[np.r_[True, np.diff(label[by_degree]) > 0]]
+    heads, tails = np.r_[links[:, 0], np.full(len(roots), n)], np.r_[links[:, 1], roots]
+    graph = coo_array((np.ones(len(heads)), (heads, tails)), shape=(n + 1, n + 1)).tocsr()
+    walk = depth_first_order(graph, n, directed=False, return_predecessors=False)[1:]
+    return np.split(walk.astype(np.int64), np.flatnonzero(np.diff(label[walk])) + 1)
+
+
+def _connected(n: int, heads: IntArray, tails: IntArray) -> IntArray:
+    links = (np.ravel(heads), np.ravel(tails))
+    graph = coo_array((np.ones(len(links[0]), dtype=np.int8), links), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def _closed_components(component: IntArray, pairs: IntArray) -> BoolArray:
+    sides = 3 * np.bincount(component)
+    paired = np.bincount(component[pairs.ravel() // 3], minlength=len(sides))
+    return np.asarray(paired == sides)
+
+
+def _proper(found: Edges) -> BoolArray:
+    """Mask (e,) of the edges with two different ends; a face with a repeated corner has others."""
+    return np.asarray(found.vertices[:, 0] != found.vertices[:, 1])
+
+
+def _proper_pairs(found: Edges) -> IntArray:
+    return found.pairs[_proper(found)[found.of_halfedge[found.pairs[:, 0]]]]
+
+
+def _same_direction(mesh: TriMesh, pairs: IntArray) -> BoolArray:
+    start = mesh.faces.ravel()
+    return np.asarray(start[pairs[:, 0]] == start[pairs[:, 1]])
+
+
+def _next_corner(corner: IntArray) -> IntArray:
+    return corner - corner % 3 + (corner + 1) % 3

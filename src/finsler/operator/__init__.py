@@ -1,0 +1,21 @@
+"""Stiffness, mass, and the Laplacians built from them."""
+
+from finsler.operator.angles import AngleStack, angle_stack
+from finsler.operator.laplacian import Laplacian, albo, flbo, laplacian, lbo
+from finsler.operator.mass import consistent_mass, lumped_mass
+from finsler.operator.rescale import ChebyshevOperators, chebyshev_operators, largest_eigenvalue
+
+__all__ = [
+    "AngleStack",
+    "ChebyshevOperators",
+    "Laplacian",
+    "albo",
+    "angle_stack",
+    "chebyshev_operators",
+    "consistent_mass",
+    "flbo",
+    "laplacian",
+    "largest_eigenvalue",
+    "lbo",
+    "lumped_mass",
+]

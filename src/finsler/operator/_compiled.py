@@ -1,0 +1,166 @@
+"""Compiled loops of the assembly: one pass over faces, one over rows.
+
+Serial on purpose: they run at memory speed, release the GIL (shapes can be spread over threads) and
+are safe after a fork, which threaded kernels are not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from finsler.mesh.trimesh import FloatArray, IntArray
+
+Int32Array = NDArray[np.int32]
+
+
+@njit(cache=True, nogil=True)
+def edge_weights(
+    vertices: FloatArray,
+    faces: IntArray,
+    first: FloatArray,
+    second: FloatArray,
+    tensors: FloatArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray, int]:
+    """Weights area ∇φ_iᵀ D ∇φ_j of the three sides of each face, for several tensors D at once.
+
+    `tensors` (1 or m, t, 3) holds D₁₁, D₁₂, D₂₂ in the tangent basis; D is multiplied by `weights`
+    (m,). Returns (m, 3, t), side c opposite to corner c, the face areas, and the first face
+    without area (−1 if none).
+    """
+    m, t = len(faces), tensors.shape[1]
+    out = np.empty((m, 3, t))
+    areas = np.empty(m)
+    bad = -1
+    # Coordinates in the face of the side opposite to each corner.
+    x, y = np.empty(3), np.empty(3)
+    for f in range(m):
+        longest = 0.0
+        for c in range(3):
+            start, end = faces[f, (c + 1) % 3], faces[f, (c + 2) % 3]
+            x[c] = y[c] = 0.0
+            squared = 0.0
+            for d in range(3):
+                side = vertices[end, d] - vertices[start, d]
+                x[c] += side * first[f, d]
+                y[c] += side * second[f, d]
+                squared += side * side
+            longest = max(longest, squared)
+        twice_area = x[0] * y[1] - x[1] * y[0]
+        if not twice_area > 1e-12 * longest:
+            if bad < 0:
+                bad = f
+            continue
+        areas[f] = 0.5 * twice_area
+        scale = weights[f] / (2.0 * twice_area)
+        row = f if len(tensors) > 1 else 0
+        for c in range(3):
+            i, j = (c + 1) % 3, (c + 2) % 3
+            # ∇φ is the opposite side turned by 90°, divided by twice the area: (−y, x).
+            yy, xx = scale * y[i] * y[j], scale * x[i] * x[j]
+            xy = scale * (y[i] * x[j] + x[i] * y[j])
+            for k in range(t):
+                out[f, c, k] = (
+                    tensors[row, k, 0] * yy - tensors[row, k, 1] * xy + tensors[row, k, 2] * xx
+                )
+    return out, areas, bad
+
+
+@njit(cache=True, nogil=True)
+def corners_by_vertex(faces: IntArray, n_vertices: int) -> tuple[Int32Array, Int32Array]:
+    """Corners 3f + c of each vertex as a compressed list (start (n+1,), corner (3m,))."""
+    start = np.zeros(n_vertices + 1, dtype=np.int32)
+    flat = faces.ravel()
+    for vertex in flat:
+        start[vertex + 1] += 1
+    for i in range(n_vertices):
+        start[i + 1] += start[i]
+    cursor = start[:-1].copy()
+    corner = np.empty(len(flat), dtype=np.int32)
+    for position in range(len(flat)):
+        vertex = flat[position]
+        corner[cursor[vertex]] = position
+        cursor[vertex] += 1
+    return start, corner
+
+
+@njit(cache=True, nogil=True)
+def pattern(
+    faces: IntArray, start: Int32Array, corner: Int32Array
+) -> tuple[Int32Array, Int32Array, Int32Array]:
+    """Sparsity pattern of every operator: a vertex and its neighbours, columns sorted.
+
+    Returns indptr (n+1,), indices (nnz,) and the place of each diagonal entry (n,).
+    """
+    n = len(start) - 1
+    # Every corner adds at most two neighbours; closed meshes need half of that.
+    indices = np.empty(2 * len(corner) + n, dtype=np.int32)
+    indptr = np.zeros(n + 1, dtype=np.int32)
+    diagonal = np.empty(n, dtype=np.int32)
+    end = 0
+    for i in range(n):
+        begin = end
+        indices[end] = i
+        end += 1
+        for p in range(start[i], start[i + 1]):
+            f, c = corner[p] // 3, corner[p] % 3
+            for step in (1, 2):
+                j = faces[f, (c + step) % 3]
+                place = end
+                while place > begin and indices[place - 1] > j:
+                    place -= 1
+                if place > begin and indices[place - 1] == j:
+                    continue
+                for q in range(end, place, -1):
+                    indices[q] = indices[q - 1]
+                indices[place] = j
+                end += 1
+        for p in range(begin, end):
+            if indices[p] == i:
+                diagonal[i] = p
+        indptr[i + 1] = end
+    return indptr, indices[:end].copy(), diagonal
+
+
+@njit(cache=True, nogil=True)
+def gather(
+    faces: IntArray,
+    start: Int32Array,
+    corner: Int32Array,
+    indptr: Int32Array,
+    indices: Int32Array,
+    diagonal: Int32Array,
+    weights: FloatArray,
+) -> FloatArray:
+    """Values (t, nnz) on the pattern: off the diagonal sums of side weights, rows sum to zero."""
+    t = weights.shape[2]
+    values = np.zeros((t, len(indices)))
+    for i in range(len(diagonal)):
+        begin = indptr[i]
+        for p in range(start[i], start[i + 1]):
+            f, c = corner[p] // 3, corner[p] % 3
+            for step in (1, 2):
+                j = faces[f, (c + step) % 3]
+                side = (c + 3 - step) % 3
+                place = begin
+                while indices[place] != j:
+                    place += 1
+                for k in range(t):
+                    value = weights[f, side, k]
+                    values[k, place] += value
+                    values[k, diagonal[i]] -= value
+    return values
+
+
+@njit(cache=True, nogil=True)
+def combine(basis: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Linear combinations (angles, nnz) of three rows (3, nnz) with coefficients (angles, 3)."""
+    angles, nnz = len(coefficients), basis.shape[1]
+    out = np.empty((angles, nnz))
+    for a in range(angles):
+        p, q, r = coefficients[a]
+        for k in range(nnz):
+            out[a, k] = p * basis[0, k] + q * basis[1, k] + r * basis[2, k]
+    return out

@@ -1,0 +1,18 @@
+"""Pictures: meshes coloured by functions, with arrows and markers, and spectra as curves.
+
+Importing this package loads neither matplotlib nor VTK; drawing does (`pip install finsler[view]`).
+"""
+
+from finsler.view.figures import plot_spectrum, save_figure
+from finsler.view.panel import Camera, Panel
+from finsler.view.renderer import RendererWarning, render_panel, renderer_name
+
+__all__ = [
+    "Camera",
+    "Panel",
+    "RendererWarning",
+    "plot_spectrum",
+    "render_panel",
+    "renderer_name",
+    "save_figure",
+]

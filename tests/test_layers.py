@@ -1,0 +1,99 @@
+"""The package's shape: who may import whom, and what the public names are."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import finsler
+
+SOURCE = Path(finsler.__file__).parent
+# Data flows one way; a layer may import from those before it.
+FLOW = ["errors", "mesh", "factor", "frames", "metric", "operator", "analysis"]
+LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli"]
+ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
+HEAVY = {"torch": ["nn"], "pyvista": ["view"], "vtk": ["view"], "matplotlib": ["view"]}
+FIELD = {"trimesh", "cholespy", "numba", "igl", "potpourri3d", "h5py", "pyvista", "matplotlib"}
+
+
+def imports(path, *, top_level_only=False):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if top_level_only else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            if node.module == "finsler":
+                yield from (f"finsler.{alias.name}" for alias in node.names)
+
+
+def layer(path):
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+MODULES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_import_against_the_flow(path):
+    here = layer(path)
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "finsler" and len(parts) > 1 and parts[1] in ORDER:
+            assert ORDER[parts[1]] <= ORDER[here], f"{here} imports {name}"
+        if parts[0] in HEAVY:
+            assert here in HEAVY[parts[0]], f"{here} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_field_libraries_are_imported_where_they_are_used(path):
+    if path.name != "_compiled.py":
+        for name in imports(path, top_level_only=True):
+            assert name.split(".")[0] not in FIELD, f"{path.name} imports {name} at its top"
+
+
+def test_every_layer_is_known():
+    assert {layer(path) for path in MODULES} <= set(ORDER)
+
+
+def test_public_names_resolve():
+    for name in finsler.__all__:
+        assert getattr(finsler, name) is not None
+    assert set(finsler.__all__) <= set(dir(finsler))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = finsler.nonsense
+
+
+def test_public_names_are_the_ones_type_checkers_see():
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    names = [alias.name for node in guarded.body for alias in node.names]
+    assert sorted(names) == sorted(finsler.__all__)
+
+
+def test_core_runs_without_mesh_and_drawing_libraries():
+    # What an accelerator machine has: numpy, scipy, numba and no field library.
+    script = """
+import sys
+for name in ("cholespy", "trimesh", "pyvista", "matplotlib", "igl", "threadpoolctl_"):
+    sys.modules[name] = None
+import finsler.factor
+finsler.factor.find_spec = lambda name: None
+import finsler, os
+mesh = finsler.primitives.bumpy_sphere(8)
+finsler.write_mesh("shape.off", mesh)
+stack = finsler.angle_stack(finsler.load_mesh("shape.off"), angles=2)
+finsler.chebyshev_operators(stack)
+print(finsler.spectrum(stack[0], 10).eigenvalues.shape)
+"""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, check=False
+        )
+    assert done.stdout.strip() == "(10,)", done.stderr

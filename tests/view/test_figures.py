@@ -1,0 +1,459 @@
+import functools
+import itertools
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib import rc_context
+
+from finsler.errors import InputError
+from finsler.mesh.trimesh import TriMesh
+from finsler.view import (
+    Camera,
+    Panel,
+    RendererWarning,
+    plot_spectrum,
+    render_panel,
+    renderer_name,
+    save_figure,
+)
+from finsler.view import renderer as renderer_module
+from finsler.view.figures import _STYLE
+from finsler.view.layout import Sheet, compose
+from finsler.view.panel import resolve_colors
+from finsler.view.scene import AMBIENT, DIFFUSE, SHEEN, view_of
+
+FRONT = Camera(direction=(0, 0, 1))
+SIZE = (120, 120)
+PNG = b"\x89PNG"
+
+
+def sphere(rings=24, sides=48):
+    """Unit sphere, poles on the y axis, faces outwards."""
+    polar = np.linspace(0, np.pi, rings + 1)[1:-1, None]
+    around = np.linspace(0, 2 * np.pi, sides, endpoint=False)
+    x, y, z = np.broadcast_arrays(
+        np.sin(polar) * np.sin(around), np.cos(polar), np.sin(polar) * np.cos(around)
+    )
+    vertices = np.vstack([np.stack([x, y, z], axis=2).reshape(-1, 3), [0, 1, 0], [0, -1, 0]])
+    i, j = (k.ravel() for k in np.meshgrid(np.arange(rings - 2), np.arange(sides), indexing="ij"))
+    a, d = i * sides + j, i * sides + (j + 1) % sides
+    side, north = np.arange(sides), np.full(sides, len(vertices) - 2)
+    last = (rings - 2) * sides
+    faces = [
+        np.stack([a, a + sides, d + sides], axis=1),
+        np.stack([a, d + sides, d], axis=1),
+        np.stack([north, side, (side + 1) % sides], axis=1),
+        np.stack([north + 1, last + (side + 1) % sides, last + side], axis=1),
+    ]
+    return TriMesh(vertices, np.vstack(faces))
+
+
+def square(z=0.0, half=1.0):
+    corners = [[-half, -half, z], [half, -half, z], [half, half, z], [-half, half, z]]
+    return TriMesh(corners, [[0, 1, 2], [0, 2, 3]])
+
+
+@pytest.fixture(scope="module")
+def ball():
+    return sphere()
+
+
+@pytest.fixture(autouse=True)
+def automatic(monkeypatch):
+    monkeypatch.delenv("FINSLER_RENDERER", raising=False)
+
+
+@pytest.fixture
+def unprobed(monkeypatch):
+    """A renderer module that has not looked for VTK yet; what others found is kept."""
+    for name in ("vtk_window", "_vtk_problem", "_automatic"):
+        fresh = functools.cache(getattr(renderer_module, name).__wrapped__)
+        monkeypatch.setattr(renderer_module, name, fresh)
+    return renderer_module
+
+
+@pytest.fixture(params=["matplotlib", "vtk"])
+def draw(request):
+    """`render_panel` by one of the renderers, as floats."""
+    if request.param == "vtk":
+        _need_vtk()
+    return functools.partial(_drawn, renderer=request.param)
+
+
+def _drawn(panel, camera=FRONT, renderer="matplotlib"):
+    return render_panel(panel, camera=camera, size=SIZE, renderer=renderer).astype(float)
+
+
+def _need_vtk():
+    problem = renderer_module._vtk_problem()
+    if problem is not None:
+        pytest.skip(problem)
+
+
+def _covered(image):
+    return (image < 250).any(axis=2)
+
+
+def _pinkish(image):
+    return (image[..., 0] > 100) & (image[..., 1] < 0.4 * image[..., 0])
+
+
+def test_sphere_is_a_disc_of_the_expected_radius(draw, ball):
+    covered = _covered(draw(Panel(ball)))
+    radius = 60 / 1.04
+    assert covered.sum() == pytest.approx(np.pi * radius**2, rel=0.02)
+    rows, columns = np.nonzero(covered)
+    assert rows.mean() == pytest.approx(59.5, abs=0.2)
+    assert columns.mean() == pytest.approx(59.5, abs=0.2)
+
+
+def test_zoom_scales_the_outline(draw, ball):
+    half = _covered(draw(Panel(ball), camera=Camera((0, 0, 1), zoom=0.5)))
+    assert half.sum() == pytest.approx(np.pi * (30 / 1.04) ** 2, rel=0.03)
+
+
+def test_background_is_white(draw, ball):
+    image = draw(Panel(ball))
+    assert (image[[0, 0, -1, -1], [0, -1, 0, -1]] == 255).all()
+
+
+def test_a_face_towards_the_lamp_has_the_promised_brightness(draw):
+    view = view_of(square(), FRONT, *SIZE)
+    cosine = view.light[2]
+    mirrored = 2 * cosine - cosine
+    expected = 255 * (
+        (AMBIENT + DIFFUSE * cosine) * np.array([0.80, 0.82, 0.85]) + SHEEN * mirrored**2
+    )
+    np.testing.assert_allclose(draw(Panel(square()))[60, 60], expected, atol=1.5)
+
+
+@pytest.mark.parametrize(
+    ("axis", "direction", "red", "blue"),
+    [
+        (0, (0, 0, 1), (60, 100), (60, 20)),
+        (0, (0, 0, -1), (60, 20), (60, 100)),
+        (1, (0, 0, 1), (20, 60), (100, 60)),
+    ],
+    ids=["right", "right seen from behind", "up"],
+)
+def test_signed_scalars_are_red_and_blue_where_they_should(draw, ball, axis, direction, red, blue):
+    image = draw(Panel(ball, ball.vertices[:, axis]), camera=Camera(direction))
+    assert image[red][0] > image[red][2] + 60
+    assert image[blue][2] > image[blue][0] + 60
+
+
+def test_scalars_are_interpolated_before_they_are_coloured(draw):
+    # Corner values 0 and 1 only: halfway the map shows its middle, not the mean of its ends.
+    image = draw(Panel(square(), [0, 1, 1, 0], cmap="viridis"))
+    middle = image[60, 60] / image[60, 60].sum()
+    teal = np.array([0.128, 0.567, 0.551])
+    np.testing.assert_allclose(middle, teal / teal.sum(), atol=0.05)
+
+
+def test_nearer_surface_hides_the_farther_one(draw):
+    near, far = square(0.5, 0.5), square(-0.5)
+    both = TriMesh(np.vstack([near.vertices, far.vertices]), np.vstack([near.faces, far.faces + 4]))
+    scalars = np.repeat([1.0, -1.0], 4)
+    front = draw(Panel(both, scalars))
+    back = draw(Panel(both, scalars), camera=Camera((0, 0, -1)))
+    assert front[60, 60, 0] > front[60, 60, 2] + 60
+    assert back[60, 60, 2] > back[60, 60, 0] + 60
+
+
+def test_sharp_edges_stay_sharp(draw):
+    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1], indexing="ij")).reshape(3, -1).T
+    quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    faces = [[q[0], q[i], q[i + 1]] for q in quads for i in (1, 2)]
+    image = draw(Panel(TriMesh(signs, faces)), camera=Camera((1, 1, 1)))
+    colors, counts = np.unique(image.reshape(-1, 3), axis=0, return_counts=True)
+    flat = colors[counts > 500]
+    assert len(flat) == 4  # three faces and the background
+
+
+def test_marker_is_seen_in_front_and_hidden_behind(draw, ball):
+    marker = int(np.argmax(ball.vertices @ [0.3, 0.4, 0.85]))
+    seen = _pinkish(draw(Panel(ball, marker=marker)))
+    x, y, _ = ball.vertices[marker]
+    rows, columns = np.nonzero(seen)
+    assert rows.mean() == pytest.approx(60 - y * 60 / 1.04, abs=1.5)
+    assert columns.mean() == pytest.approx(60 + x * 60 / 1.04, abs=1.5)
+    assert seen.sum() == pytest.approx(np.pi * (0.04 * 60 / 1.04) ** 2, rel=0.4)
+    assert not _pinkish(draw(Panel(ball, marker=marker), camera=Camera((0, 0, -1)))).any()
+
+
+def test_arrow_runs_from_its_origin_along_its_vector(draw):
+    panel = Panel(square(), arrows=([[0, 0, 0], [0, 0, 0]], [[0.6, 0, 0], [0, 0, 0]]))
+    dark = (draw(panel) < 100).all(axis=2)
+    rows, columns = np.nonzero(dark)
+    pixel = 60 / (1.04 * np.sqrt(2))
+    assert columns.min() == pytest.approx(60, abs=1.5)
+    assert columns.max() == pytest.approx(60 + 0.6 * pixel, abs=2.5)
+    assert rows.mean() == pytest.approx(59.5, abs=0.5)
+
+
+def test_tight_camera_fills_a_narrow_panel(ball):
+    tall = TriMesh(ball.vertices * [1, 3, 1], ball.faces)
+    camera = Camera((0, 0, 1), tight=True)
+    image = render_panel(Panel(tall), camera=camera, size=(60, 180), renderer="matplotlib")
+    rows, columns = np.nonzero(_covered(image))
+    assert np.ptp(rows) == pytest.approx(180 / 1.04, abs=2.5)
+    assert np.ptp(columns) == pytest.approx(60 / 1.04, abs=2.5)
+
+
+def test_camera_with_a_given_sphere_keeps_the_scale_of_meshes(ball):
+    small = TriMesh(0.5 * ball.vertices, ball.faces)
+    camera = Camera((0, 0, 1), center=(0, 0, 0), radius=1.0)
+    areas = [_covered(_drawn(Panel(mesh), camera=camera)).sum() for mesh in (ball, small)]
+    assert areas[0] / areas[1] == pytest.approx(4, rel=0.05)
+
+
+def test_both_renderers_agree():
+    _need_vtk()
+    ball = sphere(40, 80)
+    bumps = 1 + 0.15 * np.sin(5 * ball.vertices).prod(axis=1)
+    mesh = TriMesh(ball.vertices * bumps[:, None], ball.faces)
+    panel = Panel(mesh, mesh.vertices[:, 0], marker=100)
+    camera = Camera((0.5, 0.3, 1.0))
+    ours, theirs = (_drawn(panel, camera, name) for name in ("matplotlib", "vtk"))
+    a, b = _covered(ours), _covered(theirs)
+    assert (a & b).sum() / (a | b).sum() > 0.98
+    assert np.abs(ours - theirs).mean() < 1.5
+
+
+def test_units_do_not_matter(draw, ball):
+    moved = TriMesh(1e-3 * ball.vertices + 5.0, ball.faces)
+    scalars = ball.vertices[:, 0]
+    assert np.abs(draw(Panel(ball, scalars)) - draw(Panel(moved, scalars))).mean() < 0.5
+
+
+def test_colors_follow_the_values(ball):
+    y = ball.vertices[:, 1]
+    panels = [Panel(ball, y), Panel(ball, y + 3), Panel(ball, y**2 - 1e-9), Panel(ball, 0 * y + 2)]
+    own = [(p.cmap, p.clim) for p in resolve_colors(panels, share=False)]
+    assert own[0] == ("coolwarm", (-1.0, 1.0))
+    assert own[1] == ("viridis", (2.0, 4.0))
+    assert own[2] == ("viridis", (-1e-9, 1 - 1e-9))
+    assert own[3] == ("viridis", (1.0, 3.0))
+    shared = resolve_colors([*panels[:2], Panel(ball, y, clim=(0, 1)), Panel(ball)])
+    assert [p.clim for p in shared] == [(-4.0, 4.0), (-4.0, 4.0), (0.0, 1.0), None]
+    assert [p.cmap for p in shared] == ["coolwarm", "coolwarm", "viridis", None]
+
+
+def test_one_bar_for_a_shared_scale_and_one_each_otherwise(ball):
+    y = ball.vertices[:, 1]
+    image = np.zeros((50, 50, 3), dtype=np.uint8)
+    shared = resolve_colors([Panel(ball, y), Panel(ball, 2 * y), Panel(ball)])
+    single = resolve_colors([Panel(ball, y), Panel(ball, 2 * y), Panel(ball)], share=False)
+    for row, bars in ((shared, 1), (single, 2), ([Panel(ball)] * 3, 0)):
+        figure = compose(Sheet([row], (1.0, 1.0), 50), [[image] * 3])
+        assert len(figure.axes) == 3 + bars
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 3e4])
+def test_nothing_is_written_over_the_edge(ball, factor):
+    y = factor * ball.vertices[:, 1]
+    image = np.zeros((50, 50, 3), dtype=np.uint8)
+    rows = [
+        resolve_colors([Panel(ball, y, title="a"), Panel(ball, 2 * y)], share=False),
+        resolve_colors([Panel(ball, y), Panel(ball, 2 * y, title="two\nlines")]),
+        resolve_colors([Panel(ball, y), Panel(ball, 2 * y + 1e4)], share=False),
+    ]
+    sheet = Sheet(rows, (1.0, 1.0), 50, title="title\nof two lines", row_labels=["x", "y", "z"])
+    with rc_context(_STYLE):
+        figure = compose(sheet, [[image] * 2] * 3)
+        figure.draw_without_rendering()
+        box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert box.x0 >= 0 and box.y0 >= 0
+    assert box.x1 <= width and box.y1 <= height
+    labels = [[t.get_window_extent() for t in axes.get_xticklabels()] for axes in figure.axes]
+    gaps = [b.x0 - a.x1 for bar in labels for a, b in itertools.pairwise(bar) if b.width > 0]
+    assert len(gaps) >= 6
+    assert min(gaps) > 0
+
+
+def test_pictures_keep_their_pixels_in_the_figure(tmp_path, ball, monkeypatch):
+    from matplotlib.image import imread
+
+    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
+    rows = [[Panel(ball, ball.vertices[:, 0], title="a"), Panel(ball)]]
+    path = save_figure(tmp_path / "a.png", rows, camera=FRONT, panel_size=(1, 1), dpi=90, title="T")
+    figure = np.rint(255 * imread(path)[..., :3])
+    panel = render_panel(rows[0][1], camera=FRONT, size=(90, 90))
+    windows = np.lib.stride_tricks.sliding_window_view(figure, (90, 90, 3))[:, :, 0]
+    assert (windows == panel).all(axis=(2, 3, 4)).any()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_figures_are_written_and_repeatable(tmp_path, ball, monkeypatch, suffix, start):
+    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
+    rows = [[Panel(ball, ball.vertices[:, 0], title=r"$\alpha$"), Panel(ball)], [Panel(ball)]]
+    options = {"panel_size": (0.5, 0.5), "dpi": 60, "row_labels": ["a", "b"]}
+    first = save_figure(tmp_path / f"first{suffix}", rows, **options)
+    second = save_figure(tmp_path / f"second{suffix}", rows, **options)
+    assert first.read_bytes().startswith(start)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_spectra_are_written(tmp_path):
+    spectra = {"isotropic": np.arange(10.0), r"$\alpha=10$": np.arange(60.0)}
+    path = plot_spectrum(tmp_path / "spectrum.png", spectra, title="eigenvalues")
+    assert path.read_bytes().startswith(PNG)
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path, monkeypatch):
+    target = tmp_path / "spectrum.png"
+    target.write_bytes(b"old")
+
+    def refuse(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        plot_spectrum(target, {"a": [0.0, 1.0]})
+    assert [p.name for p in tmp_path.iterdir()] == ["spectrum.png"]
+    assert target.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scalars": [1.0, 2.0]}, "4 vertices"),
+        ({"scalars": np.ones((4, 1))}, "one value per vertex"),
+        ({"scalars": [0, 1, np.nan, 2]}, "vertex 2 is nan"),
+        ({"scalars": ["a", "b", "c", "d"]}, "real numbers"),
+        ({"clim": (1.0, 1.0)}, "low < high"),
+        ({"marker": 4}, r"0\.\.3"),
+        ({"arrows": ([[0, 0, 0]], [[1, 0]])}, r"\(p, 3\)"),
+        ({"arrows": ([[0, 0, 0]], [[1, 0, np.inf]])}, "arrow 0"),
+    ],
+)
+def test_bad_panels_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Panel(square(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"direction": (0, 1, 0)}, "not parallel"),
+        ({"direction": (0, 0, 0)}, "not zero"),
+        ({"zoom": 0}, "zoom"),
+        ({"radius": 1.0}, "go together"),
+        ({"radius": -1.0, "center": (0, 0, 0)}, "positive"),
+    ],
+)
+def test_bad_cameras_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Camera(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "options", "message"),
+    [
+        ("a.jpg", [[Panel(square())]], {}, "must end in"),
+        ("none/a.png", [[Panel(square())]], {}, "does not exist"),
+        ("a.png", [], {}, "at least one row"),
+        ("a.png", [[]], {}, "at least one panel"),
+        ("a.png", [[Panel(square())]], {"row_labels": ["a", "b"]}, "2 row labels"),
+        ("a.png", [[Panel(square())]], {"dpi": 0}, "positive"),
+        ("a.png", [[Panel(square(), np.ones(4), cmap="nothing")]], {}, "no colour map 'nothing'"),
+        ("a.png", [[Panel(TriMesh(np.ones((3, 3)), [[0, 1, 2]]))]], {}, "coincide"),
+    ],
+)
+def test_bad_figures_are_refused_and_leave_nothing(
+    tmp_path, monkeypatch, name, rows, options, message
+):
+    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
+    with pytest.raises(InputError, match=message):
+        save_figure(tmp_path / name, rows, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("spectra", [{}, {"a": []}, {"a": [[1.0]]}, {"a": [np.inf]}, {"a": ["x"]}])
+def test_bad_spectra_are_refused(tmp_path, spectra):
+    with pytest.raises(InputError, match="spectrum"):
+        plot_spectrum(tmp_path / "a.png", spectra)
+
+
+def test_failed_probe_falls_back_with_one_warning(unprobed, monkeypatch, ball):
+    monkeypatch.setattr(unprobed, "_probe_succeeds", lambda _: False)
+    with pytest.warns(RendererWarning, match="apt install libegl1") as caught:
+        images = [render_panel(Panel(ball), size=SIZE) for _ in range(2)]
+    assert len(caught) == 1
+    assert _covered(images[1]).any()
+    assert renderer_name() == "matplotlib"
+
+
+def test_crashing_probe_is_a_failed_probe(unprobed, monkeypatch):
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr(unprobed, "_PROBE", crash)
+    with pytest.warns(RendererWarning, match="OpenGL"):
+        assert renderer_name() == "matplotlib"
+
+
+def test_hanging_probe_is_a_failed_probe(unprobed, monkeypatch):
+    monkeypatch.setattr(unprobed, "_PROBE", "import time; time.sleep(60)")
+    monkeypatch.setattr(unprobed, "_PROBE_SECONDS", 0.1)
+    with pytest.warns(RendererWarning, match="OpenGL"):
+        assert renderer_name() == "matplotlib"
+
+
+def test_window_classes_are_tried_in_order(unprobed, monkeypatch):
+    tried = []
+    monkeypatch.setattr(unprobed, "sys", SimpleNamespace(platform="linux"))
+    monkeypatch.setattr(unprobed, "_probe_succeeds", lambda w: tried.append(w) or w is None)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW", raising=False)
+    assert unprobed.vtk_window() is None
+    assert tried == ["vtkEGLRenderWindow", "vtkOSOpenGLRenderWindow", None]
+
+
+def test_missing_packages_are_named(unprobed, monkeypatch, tmp_path):
+    monkeypatch.setattr(unprobed, "_installed", lambda module: module != "pyvista")
+    with pytest.warns(RendererWarning, match=r"finsler\[view\]"):
+        assert renderer_name() == "matplotlib"
+    monkeypatch.setattr(unprobed, "_installed", lambda module: False)
+    with pytest.raises(InputError, match=r"finsler\[view\]"):
+        save_figure(tmp_path / "a.png", [[Panel(square())]])
+    with pytest.raises(InputError, match=r"finsler\[view\]"):
+        plot_spectrum(tmp_path / "a.png", {"a": [0.0]})
+
+
+def test_environment_variable_forces_a_renderer(unprobed, monkeypatch):
+    monkeypatch.setattr(unprobed, "_probe_succeeds", lambda _: False)
+    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
+    assert renderer_name() == "matplotlib"
+    monkeypatch.setenv("FINSLER_RENDERER", "vtk")
+    with pytest.raises(InputError, match="cannot be obeyed"):
+        renderer_name()
+    with pytest.raises(InputError, match="does not work here"):
+        render_panel(Panel(square()), renderer="vtk")
+    with pytest.raises(InputError, match="vtk or matplotlib"):
+        render_panel(Panel(square()), renderer="povray")
+    with pytest.raises(InputError, match="must be positive"):
+        render_panel(Panel(square()), size=(0, 10))
+    monkeypatch.setenv("FINSLER_RENDERER", "povray")
+    with pytest.raises(InputError, match="povray"):
+        renderer_name()
+
+
+def test_drawing_with_vtk_leaves_the_environment_alone(ball):
+    _need_vtk()
+    before = dict(os.environ)
+    _drawn(Panel(ball), renderer="vtk")
+    assert dict(os.environ) == before
+
+
+def test_import_loads_nothing_heavy():
+    code = (
+        "import sys, finsler.view;"
+        "heavy = {'matplotlib', 'pyvista', 'vtk', 'vtkmodules'} & set(sys.modules);"
+        "print(heavy); raise SystemExit(len(heavy))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
