@@ -11,7 +11,7 @@ import finsler
 
 SOURCE = Path(finsler.__file__).parent
 # Data flows one way; a layer may import from those before it.
-FLOW = ["errors", "mesh", "factor", "frames", "metric", "operator", "analysis"]
+FLOW = ["errors", "files", "mesh", "factor", "frames", "metric", "operator", "analysis"]
 LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli"]
 ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
 HEAVY = {"torch": ["nn"], "pyvista": ["view"], "vtk": ["view"], "matplotlib": ["view"]}

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
         laplacian,
         largest_eigenvalue,
         lbo,
+        load_operators,
         lumped_mass,
+        save_operators,
     )
 
 __version__ = "0.1.0"
@@ -70,11 +72,13 @@ __all__ = [
     "largest_eigenvalue",
     "lbo",
     "load_mesh",
+    "load_operators",
     "lumped_mass",
     "primitives",
     "principal_curvature",
     "principal_frames",
     "repair",
+    "save_operators",
     "spectrum",
     "tau_of_strength",
     "write_mesh",

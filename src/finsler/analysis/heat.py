@@ -11,7 +11,7 @@ from finsler.mesh.trimesh import FloatArray
 
 
 def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
-    """Heat kernel k_t(x, y) = Σ_i e^{−λ_i t} φ_i(x) φ_i(y) at time t ≥ 0 (paper Eq. 8).
+    """Heat kernel k_t(x, y) = Σ_i e^{−λ_i t} φ_i(x) φ_i(y) at time t ≥ 0.
 
     `sources` is a vertex or several; returns (n,) for one, (n, s) for several. The sum is cut off
     after the eigenpairs at hand, so a short time needs many of them.

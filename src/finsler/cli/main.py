@@ -11,7 +11,10 @@ from typing import Annotated
 import typer
 
 from finsler import __version__
+from finsler.cli.demo import demo
 from finsler.cli.info import info
+from finsler.cli.operator import operator
+from finsler.cli.spectrum import spectrum
 from finsler.errors import ConvergenceError, InputError
 
 app = typer.Typer(
@@ -25,6 +28,9 @@ app = typer.Typer(
 )
 
 app.command("info")(info)
+app.command("operator")(operator)
+app.command("spectrum")(spectrum)
+app.command("demo")(demo)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
+from finsler.files import write_bytes
 from finsler.mesh.formats import gltf, obj, off, ply, stl
 from finsler.mesh.trimesh import FloatArray, TriMesh
 
@@ -79,7 +80,7 @@ def write_mesh(
         raise InputError(f"{path}: {ending} files cannot hold colours; write a .ply file")
     if ending in (".stl", ".glb") and np.abs(mesh.vertices).max() > np.finfo(np.float32).max:
         raise InputError(f"{path}: a coordinate overflows single precision; write a .ply file")
-    _replace(path, _encoded(ending, mesh, values, shades))
+    write_bytes(path, _encoded(ending, mesh, values, shades))
 
 
 def _encoded(
@@ -155,18 +156,3 @@ def _checked_colors(colors: ArrayLike, mesh: TriMesh) -> NDArray[np.uint8]:
             f" ({mesh.n_vertices}, 3) of type uint8, from 0 to 255"
         )
     return checked
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write beside the target, then rename: the target is old or complete, never half written."""
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give the path of a file")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -92,7 +92,7 @@ class RandersMetric:
         theta: float = 0.0,
         omega_axis: str = "max",
     ) -> RandersMetric:
-        """The paper's metric: M = H_{αθ}⁻¹, ω = τ R_θ û_M (paper Eq. 16 and 17).
+        """The paper's metric: M = H_{αθ}⁻¹, ω = τ R_θ û_M (paper, section 5).
 
         H_{αθ} = R_θ diag(1/(1+α), 1) R_θᵀ in the frame (û_M, û_m). A constant τ makes ‖ω‖_{M⁻¹}
         constant, and the operator of this metric then is a multiple of the one at τ = 0; pass a
@@ -158,7 +158,7 @@ class RandersMetric:
         return np.asarray(riemannian + np.einsum("fi,fi->f", self.omega, v))
 
     def dual(self) -> RandersMetric:
-        """The dual metric F*(p) = max{⟨p, v⟩ : F(v) ≤ 1} = ‖p‖_{M*} + ⟨ω*, p⟩ (paper Eq. 18).
+        """The dual metric F*(p) = max{⟨p, v⟩ : F(v) ≤ 1} = ‖p‖_{M*} + ⟨ω*, p⟩ (paper Eq. 12 to 21).
 
         With λ = 1 − ⟨ω, M⁻¹ω⟩: M* = (λM⁻¹ + M⁻¹ω(M⁻¹ω)ᵀ)/λ², ω* = −M⁻¹ω/λ.
         """

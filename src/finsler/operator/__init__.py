@@ -1,6 +1,7 @@
 """Stiffness, mass, and the Laplacians built from them."""
 
 from finsler.operator.angles import AngleStack, angle_stack
+from finsler.operator.export import load_operators, save_operators
 from finsler.operator.laplacian import Laplacian, albo, flbo, laplacian, lbo
 from finsler.operator.mass import consistent_mass, lumped_mass
 from finsler.operator.rescale import ChebyshevOperators, chebyshev_operators, largest_eigenvalue
@@ -17,5 +18,7 @@ __all__ = [
     "laplacian",
     "largest_eigenvalue",
     "lbo",
+    "load_operators",
     "lumped_mass",
+    "save_operators",
 ]

@@ -116,7 +116,8 @@ def largest_eigenvalue(
     start = np.random.default_rng(seed).standard_normal(n)
     if bound == "lanczos":
         short = (np.log(1.648 * np.sqrt(n) / _FAILURE) / (2 * steps - 1)) ** 2
-        return min(gershgorin, _largest_ritz_value(matrix, start, steps) / max(1.0 - short, 1e-3))
+        ritz = _largest_ritz_value(matrix, start, steps)
+        return float(min(gershgorin, ritz / max(1.0 - short, 1e-3)))
     try:
         top = linalg.eigsh(matrix, k=1, which="LA", v0=start, tol=1e-13, maxiter=100_000)[0]
     except linalg.ArpackNoConvergence as error:

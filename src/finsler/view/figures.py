@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
+from finsler.files import write_bytes
 from finsler.mesh.trimesh import FloatArray
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import Camera, Panel, resolve_colors
@@ -115,7 +116,7 @@ def save_figure(
 
     with matplotlib.rc_context(_STYLE):
         content = _encoded(compose(sheet, images), target, dpi)
-    return _written(target, content)
+    return write_bytes(target, content)
 
 
 def plot_spectrum(
@@ -184,7 +185,7 @@ def plot_spectrum(
         axes.set_axisbelow(True)
         axes.legend(frameon=False)
         content = _encoded(figure, target, dpi)
-    return _written(target, content)
+    return write_bytes(target, content)
 
 
 def _encoded(figure: Figure, target: Path, dpi: int) -> bytes:
@@ -207,17 +208,6 @@ def _encoded(figure: Figure, target: Path, dpi: int) -> bytes:
         metadata=_METADATA[file_type],
     )
     return buffer.getvalue()
-
-
-def _written(target: Path, content: bytes) -> Path:
-    """Write beside the target, then rename: nobody ever sees half a file."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return target
 
 
 def _checked_target(path: str | os.PathLike[str]) -> Path:

@@ -1,0 +1,48 @@
+# Set-up and tasks. Everything happens inside .venv; delete it to start over.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   set up and run the main job on shapes the package makes; look into demo/"
+	@echo "make test   set up and run all tests"
+	@echo "make lint   check format, style and types"
+	@echo "make bench  measure assembly and spectra against other packages"
+	@echo "make clean  remove the virtual environment and what was built"
+
+demo: $(VENV)/ready-demo
+	$(BIN)/finsler demo --out demo
+
+test: $(VENV)/ready-test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready-test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready-test
+	$(BIN)/python benchmarks/assembly.py
+	$(BIN)/python benchmarks/eigen.py
+
+clean:
+	rm -rf $(VENV) demo build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/ready-demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing finsler and what the demo draws with ..."
+	$(PIP) --editable ".[view]"
+	@touch $@
+
+$(VENV)/ready-test: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing finsler, the test tools and the packages it is compared with ..."
+	$(PIP) --editable ".[dev]"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
+	  { echo "error: finsler needs Python 3.11 or newer; say which with make PYTHON=python3.12 ..."; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "error: this Python cannot make virtual environments; on Debian or Ubuntu: apt install python3-venv"; exit 2; }

@@ -1,0 +1,137 @@
+"""`finsler demo`: the main job on a shape that the package makes itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finsler.cli.options import working
+
+if TYPE_CHECKING:
+    from finsler.frames import FaceFrames
+    from finsler.mesh import TriMesh
+    from finsler.operator import AngleStack
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write the results.")
+    ] = Path("demo"),
+    frequency: Annotated[
+        int, typer.Option(help="Resolution: the shape has 10 frequency² + 2 vertices.", min=8)
+    ] = 22,
+) -> None:
+    """Build a shape, its operators at eight angles, a spectrum and figures.
+
+    Writes `shape.ply`, `operators.npz`, `spectrum.npz`, `operators.png` (frames, heat at eight
+    angles, eigenfunctions), `spectrum.png` and `summary.json` to the folder.
+    """
+    from finsler.analysis import spectrum
+    from finsler.files import record, write_bytes, write_npz
+    from finsler.frames import principal_frames
+    from finsler.mesh import primitives, write_mesh
+    from finsler.operator import angle_stack, save_operators
+
+    out.mkdir(parents=True, exist_ok=True)
+    config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
+    mesh = primitives.bumpy_sphere(frequency)
+    print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
+    with working("operators"):
+        frames = principal_frames(mesh)
+        stack = angle_stack(mesh, alpha=10.0, tau=0.1, angles=8, frames=frames)
+    print(f"operators  8 angles, {len(stack.indices):,} nonzeros each")
+    with working("spectra at eight angles"):
+        k = min(300, mesh.n_vertices)
+        spectra = [spectrum(laplacian, k) for laplacian in stack]
+    print(f"spectrum   first eigenvalues {_list(spectra[0].eigenvalues[:5])}")
+    comparison = _what_omega_does(mesh, frames)
+    for line in comparison["sentences"]:
+        print(line)
+
+    write_mesh(out / "shape.ply", mesh)
+    save_operators(out / "operators.npz", stack, config)
+    first = spectra[0]
+    arrays = {"eigenvalues": first.eigenvalues, "eigenvectors": first.eigenvectors}
+    write_npz(out / "spectrum.npz", {**arrays, "mass": stack.mass}, config)
+    summary = {
+        **json.loads(record(config)),
+        "eigenvalues": first.eigenvalues[:20].tolist(),
+        "omega": {key: value for key, value in comparison.items() if key != "sentences"},
+    }
+    write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    with working("figures"):
+        _figures(out, mesh, frames, stack, spectra)
+    print(f"Wrote {out}: look at {out / 'operators.png'}")
+
+
+def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
+    """Distance of the FLBO from the nearest multiple of the ALBO, for constant and varying ω."""
+    from finsler.metric import curvature_strength, tau_of_strength
+    from finsler.operator import albo, flbo
+
+    plain = albo(mesh, frames=frames).stiffness.data
+
+    def distance(tau: Any) -> float:
+        values = flbo(mesh, tau=tau, frames=frames).stiffness.data
+        multiple = (values @ plain) / (plain @ plain)
+        return float(abs(values - multiple * plain).max() / abs(values).max())
+
+    constant = distance(0.5)
+    varying = distance(tau_of_strength(mesh, curvature_strength(mesh, peak=0.9)))
+    return {
+        "constant": constant,
+        "varying": varying,
+        "sentences": [
+            f"omega      constant: the FLBO is a multiple of the ALBO up to {constant:.0e}",
+            f"           following curvature: it is not, by {100 * varying:.0f}%",
+        ],
+    }
+
+
+def _figures(
+    out: Path, mesh: TriMesh, frames: FaceFrames, stack: AngleStack, spectra: list[Any]
+) -> None:
+    import numpy as np
+
+    from finsler.analysis import heat_kernel, spectrum
+    from finsler.operator import lbo
+    from finsler.view import Camera, Panel, plot_spectrum, save_figure
+
+    camera = Camera()
+    source = int(np.argmax(mesh.vertices @ np.asarray(camera.direction)))
+    area = float(stack.mass.sum())
+    kernels = [heat_kernel(s, 2.5e-3 * area, source) for s in spectra]
+    hottest = max(float(kernel.max()) for kernel in kernels)
+    angles = [round(180.0 * float(t) / np.pi, 1) for t in stack.theta]
+    every = slice(None, None, max(1, mesh.n_faces // 1200))
+    centres = mesh.vertices[mesh.faces[every]].mean(axis=1)
+    length = 0.045 * np.sqrt(area)
+    needles = (centres - 0.5 * length * frames.u_max[every], length * frames.u_max[every])
+    top = [
+        Panel(
+            mesh,
+            scalars=kernel,
+            title=rf"heat, $\theta$ = {angle:g}°",
+            cmap="OrRd",
+            clim=(0.0, hottest),
+            marker=source,
+        )
+        for kernel, angle in zip(kernels, angles, strict=True)
+    ]
+    functions = [
+        Panel(mesh, scalars=spectra[0].eigenvectors[:, i], title=rf"$\phi_{{{i}}}$, $\theta$ = 0°")
+        for i in (1, 4, 16)
+    ]
+    bottom = [Panel(mesh, arrows=needles, title=r"$\hat u_M$"), *functions]
+    save_figure(out / "operators.png", [top[:4], top[4:], bottom], camera=camera)
+    curves = {"LBO": spectrum(lbo(mesh), 60).eigenvalues}
+    for index in (0, 2, 4):
+        curves[rf"FLBO, $\theta$ = {angles[index]:g}°"] = spectra[index].eigenvalues[:60]
+    plot_spectrum(out / "spectrum.png", curves)
+
+
+def _list(values: Any) -> str:
+    return ", ".join(f"{value:.4g}" for value in abs(values))

@@ -1,0 +1,162 @@
+"""`finsler spectrum`: eigenvalues and eigenfunctions of an operator."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finsler.cli.options import (
+    Alpha,
+    AsJson,
+    MeshFile,
+    Omega,
+    OmegaField,
+    Peak,
+    Smoothing,
+    Tau,
+    frames_of,
+    tau_field,
+    working,
+)
+
+if TYPE_CHECKING:
+    from finsler.analysis import Spectrum
+    from finsler.mesh import TriMesh
+    from finsler.operator import Laplacian
+
+
+class Kind(StrEnum):
+    """Which Laplacian."""
+
+    lbo = "lbo"
+    albo = "albo"
+    flbo = "flbo"
+
+
+def spectrum(
+    mesh: MeshFile,
+    k: Annotated[int, typer.Option("-k", help="Number of eigenpairs, smallest first.")] = 30,
+    kind: Annotated[
+        Kind, typer.Option("--operator", help="Isotropic, anisotropic or Finsler Laplacian.")
+    ] = Kind.lbo,
+    alpha: Alpha = 10.0,
+    tau: Tau = 0.1,
+    theta: Annotated[float, typer.Option(help="Angle of the anisotropy, in degrees.")] = 0.0,
+    omega: OmegaField = Omega.constant,
+    peak: Peak = 0.9,
+    smoothing: Smoothing = 10,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write eigenpairs and mass to this .npz."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the first eigenfunctions: .png, .svg or .pdf."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the smallest eigenvalues and eigenfunctions of a Laplacian.
+
+    Eigenvalues have the unit 1/length². Eigenfunctions are orthonormal in the lumped mass.
+
+    Example: `finsler spectrum cat.off -k 100 --operator flbo -o cat.npz --figure cat.png`
+    """
+    from finsler.analysis import spectrum as compute
+    from finsler.errors import InputError
+    from finsler.files import write_npz
+    from finsler.mesh import load_mesh
+
+    if out is not None and out.suffix.lower() != ".npz":
+        raise InputError(f"{out}: the spectrum is written as .npz; use that ending")
+    surface = load_mesh(mesh)
+    config: dict[str, Any] = {"mesh": mesh.name, "operator": kind.value, "k": k}
+    if kind is not Kind.lbo:
+        config |= {"alpha": alpha, "theta_degrees": theta, "smoothing": smoothing}
+    if kind is Kind.flbo:
+        config |= {"omega": omega.value, "tau": tau} if omega is Omega.constant else {
+            "omega": omega.value, "peak": peak}  # fmt: skip
+    laplacian = _laplacian(surface, kind, alpha, tau, theta, omega, peak, smoothing)
+    with working(f"{k} eigenpairs"):
+        found = compute(laplacian, k)
+    if out is not None:
+        arrays = {
+            "eigenvalues": found.eigenvalues,
+            "eigenvectors": found.eigenvectors,
+            "mass": laplacian.mass,
+        }
+        write_npz(out, arrays, config)
+    if figure is not None:
+        with working("figure"):
+            _draw(figure, surface, found)
+    if as_json:
+        report = {
+            "eigenvalues": found.eigenvalues.tolist(),
+            "largest_residual": float(found.residuals.max()),
+            "area": float(laplacian.mass.sum()),
+            "config": config,
+        }
+        print(json.dumps(report, indent=2))
+        return
+    _print(found, laplacian, [str(path) for path in (out, figure) if path is not None])
+
+
+def _laplacian(
+    mesh: TriMesh,
+    kind: Kind,
+    alpha: float,
+    tau: float,
+    theta: float,
+    omega: Omega,
+    peak: float,
+    smoothing: int,
+) -> Laplacian:
+    import numpy as np
+
+    from finsler.operator import flbo, lbo
+
+    if kind is Kind.lbo:
+        return lbo(mesh)
+    frames = frames_of(mesh, smoothing)
+    field = tau_field(mesh, omega, tau, alpha, peak) if kind is Kind.flbo else 0.0
+    return flbo(mesh, alpha=alpha, tau=field, theta=float(np.radians(theta)), frames=frames)
+
+
+def _draw(path: Path, mesh: TriMesh, found: Spectrum) -> None:
+    from finsler.view import Panel, save_figure
+
+    shown = range(min(8, len(found.eigenvalues)))
+    panels = [
+        Panel(
+            mesh,
+            scalars=found.eigenvectors[:, i],
+            title=rf"$\lambda_{{{i}}}$ = {found.eigenvalues[i]:.4g}",
+        )
+        for i in shown
+    ]
+    save_figure(path, [panels[i : i + 4] for i in range(0, len(panels), 4)])
+
+
+def _print(found: Spectrum, laplacian: Laplacian, written: list[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    area = float(laplacian.mass.sum())
+    table = Table(box=None, pad_edge=False)
+    for heading in ("index", "eigenvalue", "times area"):
+        table.add_column(heading, justify="right")
+    values = found.eigenvalues
+    shown = list(range(len(values))) if len(values) <= 20 else [*range(15), *range(-3, 0)]
+    for i in shown:
+        if i == -3:
+            table.add_row("…", "…", "…")
+        value = float(values[i])
+        table.add_row(str(i % len(values)), f"{value:.8g}", f"{value * area:.6g}")
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"largest relative residual {found.residuals.max():.1e}")
+    for path in written:
+        console.print(f"Wrote {path}", soft_wrap=True)

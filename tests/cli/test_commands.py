@@ -1,0 +1,133 @@
+"""The commands that compute, run as a user runs them."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import finsler
+from finsler.cli.main import app
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def mesh_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mesh") / "shape.off"
+    finsler.write_mesh(path, finsler.primitives.bumpy_sphere(8))
+    return path
+
+
+def run(*arguments):
+    result = runner.invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+class TestOperator:
+    def test_writes_what_the_library_computes(self, mesh_file, tmp_path):
+        out = tmp_path / "ops.npz"
+        result = run("operator", mesh_file, "--alpha", 5, "--tau", 0.3, "--angles", 4, "-o", out)
+        assert "4 operators on 642 vertices" in result.stdout
+        stack = finsler.load_operators(out)
+        expected = finsler.angle_stack(finsler.load_mesh(mesh_file), alpha=5, tau=0.3, angles=4)
+        assert np.array_equal(stack.values, expected.values)
+
+    def test_json(self, mesh_file, tmp_path):
+        result = run("operator", mesh_file, "-o", tmp_path / "ops.mtx", "--json", "--angles", 2)
+        answer = json.loads(result.stdout)
+        assert len(answer["files"]) == 3
+        assert answer["vertices"] == 642
+        assert answer["config"]["alpha"] == 10.0
+
+    def test_varying_omega(self, mesh_file, tmp_path):
+        run("operator", mesh_file, "--omega", "curved", "--peak", 0.8, "-o", tmp_path / "c.npz")
+        mesh = finsler.load_mesh(mesh_file)
+        tau = finsler.tau_of_strength(mesh, finsler.curvature_strength(mesh, peak=0.8))
+        expected = finsler.angle_stack(mesh, tau=tau)
+        assert np.allclose(finsler.load_operators(tmp_path / "c.npz").values, expected.values)
+
+    def test_chebyshev(self, mesh_file, tmp_path):
+        run("operator", mesh_file, "--chebyshev", "reference", "-o", tmp_path / "c.npz")
+        stack = finsler.angle_stack(finsler.load_mesh(mesh_file))
+        expected = finsler.chebyshev_operators(stack, normalization="reference")
+        with np.load(tmp_path / "c.npz") as data:
+            assert np.array_equal(data["values"], expected.values)
+            assert np.array_equal(data["lambda_max"], expected.lambda_max)
+
+
+class TestSpectrum:
+    def test_table(self, mesh_file):
+        result = run("spectrum", mesh_file, "-k", 30)
+        found = finsler.spectrum(finsler.lbo(finsler.load_mesh(mesh_file)), 30)
+        assert f"{found.eigenvalues[1]:.8g}" in result.stdout
+        assert "residual" in result.stdout
+
+    def test_files_and_json(self, mesh_file, tmp_path):
+        out, figure = tmp_path / "s.npz", tmp_path / "s.png"
+        arguments = ["-k", 6, "--operator", "flbo", "--theta", 45, "-o", out, "--figure", figure]
+        answer = json.loads(run("spectrum", mesh_file, *arguments, "--json").stdout)
+        mesh = finsler.load_mesh(mesh_file)
+        expected = finsler.spectrum(finsler.flbo(mesh, theta=np.pi / 4), 6)
+        assert np.allclose(answer["eigenvalues"], expected.eigenvalues)
+        with np.load(out) as data:
+            assert np.allclose(data["eigenvectors"], expected.eigenvectors)
+        assert figure.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_demo_writes_everything_it_names(tmp_path):
+    result = run("demo", "--out", tmp_path / "demo", "--frequency", 8)
+    assert result.exit_code == 0
+    names = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert names == {
+        "shape.ply",
+        "operators.npz",
+        "spectrum.npz",
+        "operators.png",
+        "spectrum.png",
+        "summary.json",
+    }
+    summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
+    assert summary["omega"]["constant"] < 1e-12
+    assert summary["omega"]["varying"] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["spectrum", "nowhere.off"], "there is no such file"),
+        (["spectrum", "MESH", "-k", "0"], "k is 0"),
+        (["spectrum", "MESH", "-o", "s.txt"], "use that ending"),
+        (["operator", "MESH", "-o", "ops.xyz"], "not one of .npz"),
+        (["operator", "MESH", "-o", "ops.npz", "--tau", "9"], "lower tau"),
+        (["operator", "MESH", "-o", "ops.npz", "--alpha", "nan"], "alpha is nan"),
+        (["operator", "MESH", "-o", "ops.npz", "--angles", "0"], "angles must be at least 1"),
+        (["operator", "MESH", "-o", "ops.npz", "--omega", "curved", "--peak", "1"], "peak is 1"),
+        (["operator", "MESH", "-o", "ops.mat", "--chebyshev", "plain"], "as .npz only"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(mesh_file, tmp_path, arguments, sentence):
+    command = [str(mesh_file) if a == "MESH" else a for a in arguments]
+    done = subprocess.run(
+        [sys.executable, "-m", "finsler.cli.main", *command],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stderr.startswith("error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["info", "operator", "spectrum", "demo"])
+def test_every_command_explains_itself(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert len(result.stdout) > 500

@@ -1,0 +1,26 @@
+"""The README's Python runs as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[-1][:40])
+def test_code_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    exec(block, namespace)
+    if "save_figure" in block:
+        assert (tmp_path / "heat.png").stat().st_size > 10_000
+    else:
+        assert namespace["W"].shape == (len(namespace["S"]),) * 2
+
+
+def test_there_is_a_picture_and_two_commands():
+    assert (Path(__file__).parent.parent / "docs/images/operators.png").exists()
+    assert "make demo" in README and "make test" in README
+    assert len([line for line in BLOCKS[0].splitlines() if line]) <= 10
