@@ -6,6 +6,7 @@ Subcommands import what they compute with only when they run, so that `finsler -
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -53,6 +54,7 @@ def _options(
 
 def main() -> None:
     """Run the command; bad input ends with one sentence on stderr and exit code 2."""
+    warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
     try:
         app()
     except KeyboardInterrupt:
