@@ -36,6 +36,18 @@ def factorise(matrix: sparse.csr_array) -> Solve:
     return _cholmod(matrix)
 
 
+def factorise_unsymmetric(matrix: sparse.csr_array) -> tuple[Solve, Solve]:
+    """Factorise a matrix of symmetric pattern; returns the solvers of A x = b and Aᵀ x = b.
+
+    SuperLU without pivoting, for matrices that are dominated by their symmetric part.
+    """
+    factor = _superlu_factor(matrix)
+    return (
+        lambda right: np.asarray(factor.solve(np.asarray(right, dtype=np.float64))),
+        lambda right: np.asarray(factor.solve(np.asarray(right, dtype=np.float64), trans="T")),
+    )
+
+
 def _cholmod(matrix: sparse.csr_array) -> Solve:
     from cholespy import CholeskySolverD, MatrixType
 
@@ -60,15 +72,7 @@ def _cholmod(matrix: sparse.csr_array) -> Solve:
 
 
 def _superlu(matrix: sparse.csr_array) -> Solve:
-    try:
-        factor = linalg.splu(
-            sparse.csc_array(matrix),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-    except RuntimeError as error:
-        raise InputError(f"the matrix is not positive definite: {error}") from error
+    factor = _superlu_factor(matrix)
     if not (factor.U.diagonal() > 0).all():
         raise InputError("the matrix is not positive definite: a pivot is not positive")
 
@@ -76,3 +80,15 @@ def _superlu(matrix: sparse.csr_array) -> Solve:
         return np.asarray(factor.solve(np.asarray(right, dtype=np.float64)))
 
     return solve
+
+
+def _superlu_factor(matrix: sparse.csr_array) -> linalg.SuperLU:
+    try:
+        return linalg.splu(
+            sparse.csc_array(matrix),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:
+        raise InputError(f"the matrix cannot be factorised: {error}") from error

@@ -187,30 +187,39 @@ def test_refusals(monkeypatch):
         finsler.spectrum(laplacian, 5)
 
 
-class TestHeatKernel:
-    mesh = primitives.sphere(12)
-    spectrum = finsler.spectrum(finsler.lbo(mesh), 150)
+@pytest.mark.parametrize("consistent", [False, True])
+class TestFourierTransform:
+    mesh = primitives.bumpy_sphere(8)
 
-    def test_conserves_heat_and_is_symmetric(self):
-        kernel = finsler.heat_kernel(self.spectrum, 0.1, [3, 500])
-        assert np.allclose(self.spectrum.mass @ kernel, 1.0)
-        assert kernel[500, 0] == pytest.approx(kernel[3, 1])
-        assert kernel.shape == (self.mesh.n_vertices, 2)
+    def basis(self, consistent, k):
+        mass = finsler.consistent_mass(self.mesh) if consistent else None
+        return finsler.spectrum(finsler.lbo(self.mesh), k, mass=mass)
 
-    def test_closed_form_on_the_sphere(self):
-        # Σ (2l+1)/4π e^{−l(l+1)t} P_l(cos d)
-        t, source = 0.2, 10
-        cosine = self.mesh.vertices @ self.mesh.vertices[source]
-        degrees = np.arange(12)
-        weights = (2 * degrees + 1) / (4 * np.pi) * np.exp(-degrees * (degrees + 1) * t)
-        exact = np.polynomial.legendre.legval(cosine, weights)
-        found = finsler.heat_kernel(self.spectrum, t, source)
-        assert np.abs(found - exact).max() < 0.01 * exact.max()
+    def test_round_trip_and_parseval(self, consistent):
+        basis = self.basis(consistent, self.mesh.n_vertices)
+        f = np.random.default_rng(0).standard_normal((self.mesh.n_vertices, 3))
+        found = basis.coefficients(f)
+        assert np.allclose(basis.synthesise(found), f)
+        mass = basis.mass if consistent else sparse.diags_array(basis.mass)
+        assert np.allclose(found.T @ found, f.T @ (mass @ f))
+        assert np.allclose(basis.coefficients(f[:, 0]), found[:, 0])
 
-    def test_refusals(self):
-        with pytest.raises(finsler.InputError, match="time must be"):
-            finsler.heat_kernel(self.spectrum, -1.0, 0)
-        with pytest.raises(finsler.InputError, match="must lie in"):
-            finsler.heat_kernel(self.spectrum, 1.0, [99999])
-        with pytest.raises(finsler.InputError, match="vertex index"):
-            finsler.heat_kernel(self.spectrum, 1.0, [0.5])
+    def test_projects_onto_the_basis(self, consistent):
+        basis = self.basis(consistent, 20)
+        f = np.random.default_rng(1).standard_normal(self.mesh.n_vertices)
+        once = basis.synthesise(basis.coefficients(f))
+        assert np.allclose(basis.synthesise(basis.coefficients(once)), once)
+        assert np.allclose(basis.coefficients(f - once), 0.0, atol=1e-8)
+        assert np.allclose(basis.coefficients(basis.eigenvectors), np.eye(20), atol=1e-8)
+
+    def test_refusals(self, consistent):
+        basis = self.basis(consistent, 5)
+        for wrong in (np.ones(3), np.ones((2, 642)), 1.0):
+            with pytest.raises(finsler.InputError, match="one value for each of the 642"):
+                basis.coefficients(wrong)
+        broken = np.ones(642)
+        broken[7] = np.nan
+        with pytest.raises(finsler.InputError, match="the first at vertex 7"):
+            basis.coefficients(broken)
+        with pytest.raises(finsler.InputError, match=r"must have shape \(5,\)"):
+            basis.synthesise(np.ones(6))

@@ -13,7 +13,9 @@ import typer
 
 from finsler import __version__
 from finsler.cli.demo import demo
+from finsler.cli.heat import heat
 from finsler.cli.info import info
+from finsler.cli.kernel import kernel
 from finsler.cli.operator import operator
 from finsler.cli.spectrum import spectrum
 from finsler.errors import ConvergenceError, InputError
@@ -31,6 +33,8 @@ app = typer.Typer(
 app.command("info")(info)
 app.command("operator")(operator)
 app.command("spectrum")(spectrum)
+app.command("kernel")(kernel)
+app.command("heat")(heat)
 app.command("demo")(demo)
 
 

@@ -169,6 +169,10 @@ class RandersMetric:
         tensor = (lam[..., None] * inverse + outer) / lam[..., None] ** 2
         return RandersMetric(self.mesh, tensor, -raised / lam, basis=self.basis)
 
+    def reversed(self) -> RandersMetric:
+        """The metric F(−v): the same ways travelled backwards."""
+        return RandersMetric(self.mesh, self.M, -self.omega, basis=self.basis)
+
     def drift_squared(self) -> FloatArray:
         """⟨ω, M⁻¹ω⟩ = ‖ω‖²_{M⁻¹} per face, (m,): 0 where F is symmetric, 1 where it degenerates."""
         raised = _apply(_inverse(self.M), self.omega)

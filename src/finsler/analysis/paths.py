@@ -1,0 +1,225 @@
+"""Shortest paths through faces, read off a distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from finsler.analysis.distance import checked_sources
+from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.topology import edges
+from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.metric.randers import RandersMetric
+
+# A crossing closer than this share of an edge to its end is that end.
+_SNAP = 1e-9
+# Times a path may return to a vertex before it counts as caught.
+_RETURNS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A polyline on the surface, in the direction of travel.
+
+    Attributes
+    ----------
+    points : (p, 3)
+        Straight inside each face.
+    faces : (p − 1,)
+        The face that each piece lies in (one of two for a piece along an edge).
+    length : float
+        ∫ F along the path, in the direction of travel.
+    """
+
+    points: FloatArray
+    faces: IntArray
+    length: float
+
+
+def geodesic_path(
+    mesh: TriMesh,
+    metric: RandersMetric,
+    distance: ArrayLike,
+    sources: ArrayLike,
+    target: int,
+    *,
+    reverse: bool = False,
+) -> Path:
+    """The shortest path from the sources to a vertex, or back with `reverse`.
+
+    Traced from the target to the source. Each piece goes back to where the update of the eikonal
+    solver says that its end point was reached from: a point on the opposite edge of a face, whose
+    own origin is looked for in the next face.
+
+    Parameters
+    ----------
+    mesh, metric
+    distance : (n,)
+        From `randers_distance` or `RandersHeat`, with the same sources and `reverse`.
+    sources : int or sequence of int
+    target : int
+    reverse : bool
+        Whether `distance` is that *to* the sources; the path then runs from target to source.
+
+    Raises
+    ------
+    InputError
+        The distance has the wrong shape, or the target cannot be reached.
+    ConvergenceError
+        The distance is not one of this metric, so that no way leads to a source.
+
+    Examples
+    --------
+    >>> from finsler.mesh import primitives
+    >>> from finsler.analysis.distance import randers_distance
+    >>> mesh = primitives.plane(10, 10, jitter=0.3)
+    >>> metric = RandersMetric.isotropic(mesh)
+    >>> path = geodesic_path(mesh, metric, randers_distance(mesh, metric, 0), 0, 120)
+    >>> round(path.length, 9), path.points[-1].tolist()
+    (1.414213562, [1.0, 1.0, 0.0])
+    """
+    values = np.asarray(distance, dtype=np.float64)
+    if values.shape != (mesh.n_vertices,):
+        raise InputError(f"distance must have shape ({mesh.n_vertices},), not {values.shape}")
+    ends = checked_sources(sources, mesh.n_vertices)
+    goal = int(checked_sources(target, mesh.n_vertices)[0])
+    if not np.isfinite(values[goal]):
+        raise InputError(f"vertex {goal} cannot be reached: its distance is infinite")
+    values = values.copy()
+    values[ends] = 0.0
+    used = metric.reversed() if reverse else metric
+    tracer = _Tracer(mesh, used, values, frozenset(int(v) for v in ends))
+    tracer.run(goal)
+    order = slice(None) if reverse else slice(None, None, -1)
+    points, faces = np.array(tracer.points)[order], np.array(tracer.faces, dtype=np.int64)[order]
+    return Path(points, faces, tracer.length)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A vertex, or a point on a half-edge of the face it has just been reached through."""
+
+    vertex: int = -1
+    halfedge: int = -1
+    share: float = 0.0
+
+
+class _Tracer:
+    """Steps back from place to place and collects the points, faces and length of the way."""
+
+    def __init__(
+        self, mesh: TriMesh, metric: RandersMetric, distance: FloatArray, sources: frozenset[int]
+    ) -> None:
+        from finsler.operator._compiled import corners_by_vertex
+
+        self.mesh, self.metric, self.distance, self.sources = mesh, metric, distance, sources
+        self.start, self.corner = corners_by_vertex(mesh.faces, mesh.n_vertices)
+        pairs = edges(mesh).pairs
+        self.across = np.full(3 * mesh.n_faces, -1, dtype=np.int64)
+        self.across[pairs[:, 0]] = pairs[:, 1]
+        self.across[pairs[:, 1]] = pairs[:, 0]
+        self.left: set[int] = set()
+        self.returns = 0
+        self.points: list[FloatArray] = []
+        self.faces: list[int] = []
+        self.length = 0.0
+
+    def run(self, target: int) -> None:
+        place = _Place(vertex=target)
+        self.points.append(self.mesh.vertices[target])
+        for _ in range(3 * self.mesh.n_faces + 100):
+            if place.vertex in self.sources:
+                return
+            place = self._before_vertex(place.vertex) if place.vertex >= 0 else self._before(place)
+        raise ConvergenceError("the path does not end; is the distance one of this metric?")
+
+    def _before_vertex(self, vertex: int) -> _Place:
+        """Where a vertex was reached from, over all faces around it."""
+        self.left.add(vertex)
+        here = self.mesh.vertices[vertex]
+        options = []
+        for corner in self.corner[self.start[vertex] : self.start[vertex + 1]]:
+            face, c = divmod(int(corner), 3)
+            options.append(self._origin(here, face, (c + 1) % 3))
+        return self._go(options)
+
+    def _before(self, place: _Place) -> _Place:
+        """Where a point on an edge was reached from, in the face across the edge."""
+        face, side = divmod(place.halfedge, 3)
+        i, j = self._ends(place.halfedge)
+        here = (1.0 - place.share) * self.mesh.vertices[i] + place.share * self.mesh.vertices[j]
+        other = int(self.across[place.halfedge])
+        if other < 0:
+            times = [
+                self.distance[v] + self._norm(face, here - self.mesh.vertices[v]) for v in (i, j)
+            ]
+            return self._go([(times[k], face, _Place(vertex=(i, j)[k])) for k in (0, 1)])
+        face, side = divmod(other, 3)
+        return self._go([self._origin(here, face, (side + k) % 3) for k in (1, 2)])
+
+    def _origin(self, here: FloatArray, face: int, side: int) -> tuple[float, int, _Place]:
+        """Arrival time at a point of a face through one of its sides, and where it crosses."""
+        from finsler.analysis._compiled import corner_update
+
+        i, j = self._ends(3 * face + side)
+        a, b = self.mesh.vertices[i], self.mesh.vertices[j]
+        geometry = self._geometry(face, a, b, here)
+        time, share = corner_update(geometry, self.distance[i], self.distance[j])
+        if share < _SNAP:
+            return time, face, _Place(vertex=i)
+        if share > 1.0 - _SNAP:
+            return time, face, _Place(vertex=j)
+        return time, face, _Place(halfedge=3 * face + side, share=share)
+
+    def _go(self, options: list[tuple[float, int, _Place]]) -> _Place:
+        """Take the earliest of several origins, if possible not a vertex that was left before.
+
+        Distances of the heat method have local minima that are no source, at boundaries above all;
+        this leads out of them.
+        """
+        fresh = [option for option in options if option[2].vertex not in self.left]
+        self.returns += not fresh
+        _, face, place = min(fresh or options, key=lambda option: option[0])
+        if self.returns > _RETURNS:
+            raise ConvergenceError(
+                "the path is caught in a local minimum of the distance that is no source;"
+                ' use method="eikonal"'
+            )
+        if place.vertex >= 0:
+            point = self.mesh.vertices[place.vertex]
+        else:
+            i, j = self._ends(place.halfedge)
+            point = (1.0 - place.share) * self.mesh.vertices[i] + place.share * self.mesh.vertices[
+                j
+            ]
+        self.length += self._norm(face, self.points[-1] - point)
+        self.points.append(point)
+        self.faces.append(face)
+        return place
+
+    def _ends(self, halfedge: int) -> tuple[int, int]:
+        face, side = divmod(halfedge, 3)
+        return int(self.mesh.faces[face, side]), int(self.mesh.faces[face, (side + 1) % 3])
+
+    def _local(self, face: int, vector: FloatArray) -> FloatArray:
+        basis = self.metric.basis
+        return np.array([basis.first[face] @ vector, basis.second[face] @ vector])
+
+    def _norm(self, face: int, vector: FloatArray) -> float:
+        local = self._local(face, vector)
+        tensor, omega = self.metric.M[face], self.metric.omega[face]
+        return float(np.sqrt(local @ tensor @ local) + omega @ local)
+
+    def _geometry(self, face: int, a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+        """The seven numbers of `corner_update` for the triangle of a side ab and a point c."""
+        tensor, omega = self.metric.M[face], self.metric.omega[face]
+        edge, from_a = self._local(face, b - a), self._local(face, c - a)
+        length = np.sqrt(edge @ tensor @ edge)
+        x = from_a @ tensor @ edge / length
+        y = np.sqrt(np.linalg.det(tensor)) * abs(edge[0] * from_a[1] - edge[1] * from_a[0]) / length
+        omega_x = omega @ edge / length
+        omega_y = (omega @ from_a - omega_x * x) / y
+        norms = self._norm(face, c - a), self._norm(face, c - b)
+        return np.array([length, x, y, omega_x, omega_y, *norms])

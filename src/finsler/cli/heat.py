@@ -1,0 +1,324 @@
+"""`finsler heat`: heat spreading over a surface, in numbers, pictures and animations."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finsler.cli.options import (
+    FIGURE_ENDINGS,
+    FUNCTION_ENDINGS,
+    Alpha,
+    AsJson,
+    FigureFile,
+    FunctionFile,
+    Kind,
+    MeshFile,
+    Omega,
+    OmegaField,
+    OperatorChoice,
+    OperatorKind,
+    Peak,
+    Smoothing,
+    Tau,
+    camera_facing,
+    checked_target,
+    gif,
+    nearest_vertex,
+    scalar_name,
+    working,
+    write_functions,
+)
+
+if TYPE_CHECKING:
+    from finsler.analysis.spectrum import Spectrum
+    from finsler.mesh import TriMesh
+    from finsler.mesh.trimesh import FloatArray
+    from finsler.operator import Laplacian
+    from finsler.view import Panel
+
+    Flow = Callable[[float], FloatArray]
+    BasisFlow = Callable[[Spectrum, float], FloatArray]
+
+_PAIRS = 300
+_TIMES = (0.0025, 0.01, 0.04)
+_PICTURE = (480, 480)
+# Share of the first wave left out above which the missing ones are seen.
+_CUT = 0.02
+
+
+class Method(StrEnum):
+    """How time is stepped."""
+
+    implicit = "implicit"
+    spectral = "spectral"
+
+
+def heat(
+    mesh: MeshFile,
+    source: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--source",
+            "-s",
+            help="Vertex that is hot at first, may be repeated; by default the one nearest the"
+            " viewer.",
+        ),
+    ] = None,
+    time: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--time",
+            "-t",
+            help="Time as a share of the surface's area, may be repeated; by default 0.0025, 0.01"
+            " and 0.04.",
+        ),
+    ] = None,
+    kind: OperatorKind = Kind.lbo,
+    alpha: Alpha = 10.0,
+    tau: Tau = 0.1,
+    theta: Annotated[float, typer.Option(help="Angle of the anisotropy, in degrees.")] = 0.0,
+    omega: OmegaField = Omega.constant,
+    peak: Peak = 0.9,
+    smoothing: Smoothing = 10,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="implicit: Euler steps, for any time; spectral: exact in time, but -k eigenpairs"
+            " only. By default implicit, or spectral with --finsler-source."
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Implicit steps for each time.")] = 16,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", help=f"Number of eigenpairs; by default {_PAIRS}, or all of a smaller mesh."
+        ),
+    ] = None,
+    amount: Annotated[
+        float, typer.Option(help="Heat given to the sources: the mean of u over the surface.")
+    ] = 1.0,
+    finsler_source: Annotated[
+        bool,
+        typer.Option(
+            "--finsler-source",
+            help="Solve the paper's simplified Finsler heat equation: adds the source div(ω*)."
+            " Needs --operator flbo.",
+        ),
+    ] = False,
+    out: FunctionFile = None,
+    figure: FigureFile = None,
+    animate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write an animated .gif from the smallest to the largest --time (from a hundredth"
+            " of it where only one is given), evenly spaced in the logarithm.",
+        ),
+    ] = None,
+    frames: Annotated[int, typer.Option(help="Pictures in the animation.", min=2)] = 40,
+    as_json: AsJson = False,
+) -> None:
+    """Put heat on vertices and let it spread.
+
+    The surface is measured with its own area as the unit: times are shares of it, and the heat u
+    has mean 1 (or --amount), which is where it ends on a connected surface. Units of the file do
+    not matter. Each picture has its own range of colours, from 0 to the hottest point, or around 0
+    where it is cold somewhere.
+
+    Example: `finsler heat cat.off --source 120 -t 0.001 -t 0.01 --operator albo --animate cat.gif`
+    """
+    from finsler.analysis.heat import diffuse, finsler_flow
+    from finsler.analysis.spectrum import vertex_indices
+    from finsler.errors import InputError
+    from finsler.mesh import load_mesh
+    from finsler.operator import laplacian
+
+    checked_target(out, FUNCTION_ENDINGS)
+    checked_target(figure, FIGURE_ENDINGS)
+    checked_target(animate, (".gif",))
+    times = _checked_times(time or _TIMES)
+    series = [] if animate is None else _series(times, frames)
+    if not math.isfinite(amount):
+        raise InputError(f"--amount is {amount}; it must be finite")
+    if finsler_source and (kind is not Kind.flbo or method is Method.implicit):
+        raise InputError(
+            "--finsler-source needs --operator flbo, whose ω makes the source, and no"
+            " --method implicit"
+        )
+    spectral = method is Method.spectral or finsler_source
+    surface = load_mesh(mesh)
+    sources = source or [nearest_vertex(surface)]
+    vertex_indices(sources, surface.n_vertices)
+    pairs = min(_PAIRS, surface.n_vertices) if k is None else k
+    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
+    config: dict[str, Any] = {
+        "mesh": mesh.name,
+        "sources": sources,
+        "times": times,
+        "amount": amount,
+        "finsler_source": finsler_source,
+        **choice.config(),
+        **({} if kind is Kind.lbo else {"theta_degrees": theta}),
+        **({"method": "spectral", "k": pairs} if spectral else {"method": "implicit"}),
+        **({} if spectral else {"steps": steps}),
+    }
+    unit = _unit_area(surface)
+    metric = choice.metric(unit, theta)
+    operator = laplacian(unit, metric.diffusivity())
+    start = _start(operator.mass, sources, amount)
+    if finsler_source:
+        flow = _spectral_flow(
+            operator, pairs, lambda basis, t: finsler_flow(basis, unit, metric, start, t)
+        )
+    elif spectral:
+        flow = _spectral_flow(operator, pairs, lambda basis, t: diffuse(basis, start, t))
+    else:
+        flow = functools.partial(diffuse, operator, start, steps=steps)
+    with working("heat"):
+        found = [flow(t) for t in times]
+
+    if out is not None:
+        functions = {scalar_name("heat", t): u for t, u in zip(times, found, strict=True)}
+        arrays = {"heat": found, "times": times, "sources": sources}
+        write_functions(out, surface, functions, arrays, config)
+    if figure is not None:
+        with working("figure"):
+            _draw(figure, surface, times, found, sources[0])
+    if animate is not None:
+        _animate(animate, surface, series, flow, sources[0])
+    report = {
+        "sources": sources,
+        "times": times,
+        "smallest": [float(u.min()) for u in found],
+        "largest": [float(u.max()) for u in found],
+        "files": [str(path) for path in (out, figure, animate) if path is not None],
+        "config": config,
+    }
+    if as_json:
+        print(json.dumps(report, indent=2))
+        return
+    _print(report, "" if source else " (nearest the viewer; --source chooses)")
+
+
+def _checked_times(times: Sequence[float]) -> list[float]:
+    """Ascending."""
+    from finsler.errors import InputError
+
+    for t in times:
+        if not 0.0 <= t < math.inf:
+            raise InputError(f"--time is {t}; it must be finite and 0 or more")
+    if len(set(times)) < len(times):
+        raise InputError(f"--time is given twice with one value: {list(times)}")
+    return sorted(times)
+
+
+def _series(times: list[float], frames: int) -> list[float]:
+    """Times of an animation, even in the logarithm."""
+    import numpy as np
+
+    from finsler.errors import InputError
+
+    if times[-1] == 0.0:
+        raise InputError("--animate needs a --time above 0")
+    first = times[0] if 0.0 < times[0] < times[-1] else times[-1] / 100
+    return [float(t) for t in np.geomspace(first, times[-1], frames)]
+
+
+def _unit_area(mesh: TriMesh) -> TriMesh:
+    import numpy as np
+
+    from finsler.mesh import TriMesh
+    from finsler.mesh.measures import require_usable_faces, surface_area
+
+    require_usable_faces(mesh)
+    return TriMesh(mesh.vertices / np.sqrt(surface_area(mesh)), mesh.faces)
+
+
+def _start(mass: FloatArray, sources: list[int], amount: float) -> FloatArray:
+    """Heat shared evenly by the sources; on a surface of area 1 its mean is `amount`."""
+    import numpy as np
+
+    u = np.zeros_like(mass)
+    np.add.at(u, sources, amount / (len(sources) * mass[sources]))
+    return u
+
+
+def _spectral_flow(operator: Laplacian, pairs: int, flow: BasisFlow) -> Flow:
+    """`flow` on a basis of the operator, with a note where the basis is too small."""
+    import numpy as np
+
+    from finsler.analysis.spectrum import spectrum
+
+    with working(f"{pairs} eigenpairs"):
+        basis = spectrum(operator, pairs)
+
+    def at(t: float) -> FloatArray:
+        left = float(np.exp(-t * basis.eigenvalues[-1]))
+        if left > _CUT and pairs < len(operator.mass):
+            warnings.warn(
+                f"at times as short as {t:.2g} the {pairs} eigenpairs miss waves of which"
+                f" {left:.0%} is left, and the heat ripples; raise -k or take --method implicit",
+                stacklevel=2,
+            )
+        return flow(basis, t)
+
+    return at
+
+
+def _panels(
+    mesh: TriMesh, functions: list[FloatArray], titles: list[str], marker: int | None
+) -> list[Panel]:
+    """Each from 0 to its hottest point, or all around 0 where one of them is cold somewhere."""
+    from finsler.view import Panel
+
+    tops = [float(abs(u).max()) or 1.0 for u in functions]
+    signed = any(float(u.min()) < -0.02 * top for u, top in zip(functions, tops, strict=True))
+    cmap = "coolwarm" if signed else "OrRd"
+    return [
+        Panel(mesh, u, title, cmap=cmap, clim=(-top if signed else 0.0, top), marker=marker)
+        for u, title, top in zip(functions, titles, tops, strict=True)
+    ]
+
+
+def _draw(
+    path: Path, mesh: TriMesh, times: list[float], found: list[FloatArray], source: int
+) -> None:
+    from finsler.view import save_figure
+
+    panels = _panels(mesh, found, [f"$t$ = {t:g}" for t in times], source)
+    rows = [panels[i : i + 4] for i in range(0, len(panels), 4)]
+    save_figure(path, rows, camera=camera_facing(mesh, source))
+
+
+def _animate(path: Path, mesh: TriMesh, times: list[float], flow: Flow, source: int) -> None:
+    """Write a GIF, one picture a time, with the time in its corner."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from finsler.files import write_bytes
+    from finsler.view import render_panel
+
+    camera = camera_facing(mesh, source)
+    panels = _panels(mesh, [flow(t) for t in times], [""] * len(times), None)
+    console = Console(stderr=True)
+    bar = track(panels, "animation", console=console, disable=not console.is_terminal)
+    pictures = [render_panel(panel, camera=camera, size=_PICTURE) for panel in bar]
+    write_bytes(path, gif(pictures, [f"t = {t:.2g} area" for t in times]))
+
+
+def _print(report: dict[str, Any], remark: str) -> None:
+    print(f"heat from vertex {', '.join(map(str, report['sources']))}{remark}")
+    for t, low, high in zip(report["times"], report["smallest"], report["largest"], strict=True):
+        mean = report["config"]["amount"]
+        print(f"time {t:g} of the area: {low:.4g} to {high:.4g}, mean {mean:g}")
+    for path in report["files"]:
+        print(f"Wrote {path}")
