@@ -15,7 +15,17 @@ FLOW = ["errors", "files", "mesh", "factor", "frames", "metric", "operator", "an
 LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli"]
 ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
 HEAVY = {"torch": ["nn"], "pyvista": ["view"], "vtk": ["view"], "matplotlib": ["view"]}
-FIELD = {"trimesh", "cholespy", "numba", "igl", "potpourri3d", "h5py", "pyvista", "matplotlib"}
+FIELD = {
+    "trimesh",
+    "cholespy",
+    "numba",
+    "igl",
+    "potpourri3d",
+    "pygeodesic",
+    "h5py",
+    "pyvista",
+    "matplotlib",
+}
 
 
 def imports(path, *, top_level_only=False):

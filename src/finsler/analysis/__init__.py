@@ -1,6 +1,59 @@
-"""What operators are for: spectra and heat."""
+"""What operators are for: spectra, heat, convolution, distances and paths."""
 
-from finsler.analysis.heat import heat_kernel
+from finsler.analysis.distance import RandersHeat, randers_distance
+from finsler.analysis.dual_energy import (
+    finsler_energy,
+    finsler_laplacian_apply,
+    finsler_laplacian_at,
+)
+from finsler.analysis.finsler_heat import (
+    FinslerHeatFlow,
+    FinslerHeatStep,
+    finsler_heat_flow,
+    finsler_heat_step,
+)
+from finsler.analysis.geodesic import geodesic_distance, geodesic_matrix
+from finsler.analysis.heat import (
+    averaged_heat_kernel,
+    diffuse,
+    diffuser,
+    drift_source,
+    finsler_flow,
+    heat_kernel,
+)
+from finsler.analysis.kernels import (
+    chebyshev_filter,
+    chebyshev_polynomial,
+    convolution_kernel,
+    convolve,
+)
+from finsler.analysis.paths import GeodesicPath, geodesic_path
 from finsler.analysis.spectrum import Spectrum, spectrum
 
-__all__ = ["Spectrum", "heat_kernel", "spectrum"]
+__all__ = [
+    "FinslerHeatFlow",
+    "FinslerHeatStep",
+    "GeodesicPath",
+    "RandersHeat",
+    "Spectrum",
+    "averaged_heat_kernel",
+    "chebyshev_filter",
+    "chebyshev_polynomial",
+    "convolution_kernel",
+    "convolve",
+    "diffuse",
+    "diffuser",
+    "drift_source",
+    "finsler_energy",
+    "finsler_flow",
+    "finsler_heat_flow",
+    "finsler_heat_step",
+    "finsler_laplacian_apply",
+    "finsler_laplacian_at",
+    "geodesic_distance",
+    "geodesic_matrix",
+    "geodesic_path",
+    "heat_kernel",
+    "randers_distance",
+    "spectrum",
+]

@@ -10,9 +10,15 @@ from finsler.mesh.trimesh import FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
 
+# Share of an edge to which the time at the corner across it must fit a virtual source, and how many
+# times better than the other one, to decide between them. Next to nothing: times that have not
+# settled yet fit the wrong one by chance, and what is too small is never corrected.
+_FITS = 1e-6
+_CLEARLY = 5.0
+
 
 @njit(cache=True, nogil=True)
-def corner_update(geometry: FloatArray, da: float, db: float) -> tuple[float, float]:
+def corner_update(geometry: FloatArray, da: float, db: float, dapex: float) -> tuple[float, float]:
     """Arrival time at the corner c of a face from the times at the ends a, b of the opposite edge.
 
     The smallest of: along ac, along bc, across ab with times interpolated linearly on it
@@ -20,9 +26,10 @@ def corner_update(geometry: FloatArray, da: float, db: float) -> tuple[float, fl
     d_a and d_b (the virtual source). The last is exact for a point source in a plane with constant
     metric, the third a safe bound where the last is ambiguous.
 
-    `geometry` holds, in coordinates where M = I, a = 0, b = (B, 0) and c lies above the first axis:
-    B, c, ω, F(c − a), F(c − b), seven numbers. Returned with the time is where the way to c crosses
-    the edge, 0 at a and 1 at b.
+    `geometry` holds nine numbers, in coordinates where M = I, a = 0, b = (B, 0) and c lies above
+    the first axis: B, c, ω, F(c − a), F(c − b), and the corner of the face across ab, unfolded,
+    whose time is `dapex` (infinite if there is none). Returned with the time is where the way to c
+    crosses the edge, 0 at a and 1 at b.
     """
     length, cx, cy, wx, wy = geometry[0], geometry[1], geometry[2], geometry[3], geometry[4]
     best, share = da + geometry[5], 0.0
@@ -39,7 +46,7 @@ def corner_update(geometry: FloatArray, da: float, db: float) -> tuple[float, fl
         across = difference * crossing / length + cy * np.sqrt(1.0 + slope * slope)
         if da + wx * cx + wy * cy + across < best:
             best, share = da + wx * cx + wy * cy + across, crossing / length
-    straight, crossing = _from_virtual_source(length, cx, cy, wx, wy, da, rb)
+    straight, crossing = _from_virtual_source(geometry, da, rb, dapex)
     if straight < best:
         best, share = straight, crossing / length
     return best, share
@@ -47,15 +54,17 @@ def corner_update(geometry: FloatArray, da: float, db: float) -> tuple[float, fl
 
 @njit(cache=True, nogil=True)
 def _from_virtual_source(
-    length: float, cx: float, cy: float, wx: float, wy: float, ra: float, rb: float
+    geometry: FloatArray, ra: float, rb: float, dapex: float
 ) -> tuple[float, float]:
-    """F(c − s) for |s| = r_a + ⟨ω, s⟩, |s − b| = r_b + ⟨ω, s⟩, s below ab; and the crossing.
+    """F(c − s) for |s| = r_a + ⟨ω, s⟩, |s − b| = r_b + ⟨ω, s⟩; and where the way to c crosses ab.
 
     The difference of the two squared equations is linear in s, which leaves a quadratic equation
-    for s's second coordinate. Its two roots are the places that a and b cannot tell apart, and the
-    way from the lower one to c must cross ab. The value is the larger of the two: with a strong
-    drift the front may come from the upper one, which is the later then.
+    for s's second coordinate. Its two roots are places that a and b cannot tell apart. With a
+    strong drift both may lie below the edge, or the one above, that the front does come from, may
+    be the later. The corner across the edge decides if its time fits one root and not the other;
+    otherwise the later of the two is taken, which errs on the safe side.
     """
+    length, cx, cy, wx, wy = geometry[0], geometry[1], geometry[2], geometry[3], geometry[4]
     difference = rb - ra
     scale = length + difference * wx
     if scale <= 0.0:
@@ -68,18 +77,39 @@ def _from_virtual_source(
     if a <= 0.0 or discriminant < 0.0:
         return np.inf, 0.0
     root = np.sqrt(discriminant)
-    y = -(b + root) / a
-    x = x0 + x1 * y
+    low = -(b + root) / a
+    high = -(b - root) / a
+    if low >= 0.0:
+        return np.inf, 0.0
+    ax, ay = geometry[7], geometry[8]
+    misfit_low = abs(_norm(ax - x0 - x1 * low, ay - low, wx, wy) - dapex)
+    misfit_high = abs(_norm(ax - x0 - x1 * high, ay - high, wx, wy) - dapex)
+    value_low, crossing_low = _straight(x0 + x1 * low, low, geometry, ra, rb)
+    if misfit_low < _FITS * length and _CLEARLY * misfit_low < misfit_high:
+        return value_low, crossing_low
+    if misfit_high < _FITS * length and _CLEARLY * misfit_high < misfit_low:
+        return _straight(x0 + x1 * high, high, geometry, ra, rb)
+    later = _norm(cx - x0 - x1 * high, cy - high, wx, wy)
+    return max(value_low, later), crossing_low
+
+
+@njit(cache=True, nogil=True)
+def _straight(
+    x: float, y: float, geometry: FloatArray, ra: float, rb: float
+) -> tuple[float, float]:
+    """F(c − s) and the crossing for s = (x, y); infinite unless s sees c through ab from below."""
+    length, cx, cy, wx, wy = geometry[0], geometry[1], geometry[2], geometry[3], geometry[4]
     if y >= 0.0 or ra + wx * x + wy * y < 0.0 or rb + wx * x + wy * y < 0.0:
         return np.inf, 0.0
     crossing = x + (cx - x) * y / (y - cy)
     if crossing <= 0.0 or crossing >= length:
         return np.inf, 0.0
-    lower = np.sqrt((cx - x) ** 2 + (cy - y) ** 2) + wx * (cx - x) + wy * (cy - y)
-    y = -(b - root) / a
-    x = x0 + x1 * y
-    upper = np.sqrt((cx - x) ** 2 + (cy - y) ** 2) + wx * (cx - x) + wy * (cy - y)
-    return max(lower, upper), crossing
+    return _norm(cx - x, cy - y, wx, wy), crossing
+
+
+@njit(cache=True, nogil=True)
+def _norm(x: float, y: float, wx: float, wy: float) -> float:
+    return float(np.sqrt(x * x + y * y) + wx * x + wy * y)
 
 
 @njit(cache=True, nogil=True)
@@ -88,6 +118,7 @@ def march(
     start: Int32Array,
     corner: Int32Array,
     geometry: FloatArray,
+    apex: IntArray,
     width: float,
     distance: FloatArray,
 ) -> int:
@@ -136,7 +167,8 @@ def march(
                     i = (c + step) % 3
                     w = faces[f, i]
                     a, b = faces[f, (i + 1) % 3], faces[f, (i + 2) % 3]
-                    found = corner_update(geometry[f, i], distance[a], distance[b])[0]
+                    beyond = distance[apex[f, i]] if apex[f, i] >= 0 else np.inf
+                    found = corner_update(geometry[f, i], distance[a], distance[b], beyond)[0]
                     # Gains at the level of rounding would be handed around for ever.
                     if found < distance[w] * (1.0 - 1e-12):
                         distance[w] = found

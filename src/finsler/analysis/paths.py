@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from finsler.analysis.distance import checked_sources
+from finsler.analysis.distance import checked_sources, opposite_vertices, update_geometry
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
@@ -20,7 +20,7 @@ _RETURNS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class GeodesicPath:
     """A polyline on the surface, in the direction of travel.
 
     Attributes
@@ -46,7 +46,7 @@ def geodesic_path(
     target: int,
     *,
     reverse: bool = False,
-) -> Path:
+) -> GeodesicPath:
     """The shortest path from the sources to a vertex, or back with `reverse`.
 
     Traced from the target to the source. Each piece goes back to where the update of the eikonal
@@ -94,7 +94,7 @@ def geodesic_path(
     tracer.run(goal)
     order = slice(None) if reverse else slice(None, None, -1)
     points, faces = np.array(tracer.points)[order], np.array(tracer.faces, dtype=np.int64)[order]
-    return Path(points, faces, tracer.length)
+    return GeodesicPath(points, faces, tracer.length)
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class _Tracer:
         self.across = np.full(3 * mesh.n_faces, -1, dtype=np.int64)
         self.across[pairs[:, 0]] = pairs[:, 1]
         self.across[pairs[:, 1]] = pairs[:, 0]
+        self.apex = opposite_vertices(mesh)
         self.left: set[int] = set()
         self.returns = 0
         self.points: list[FloatArray] = []
@@ -164,9 +165,11 @@ class _Tracer:
         from finsler.analysis._compiled import corner_update
 
         i, j = self._ends(3 * face + side)
-        a, b = self.mesh.vertices[i], self.mesh.vertices[j]
-        geometry = self._geometry(face, a, b, here)
-        time, share = corner_update(geometry, self.distance[i], self.distance[j])
+        beyond = int(self.apex[face, (side + 2) % 3])
+        a, b, far = (self.mesh.vertices[[v]] for v in (i, j, max(beyond, 0)))
+        geometry = update_geometry(self.metric, np.array([face]), a, b, here[None], far)[0]
+        later = self.distance[beyond] if beyond >= 0 else np.inf
+        time, share = corner_update(geometry, self.distance[i], self.distance[j], later)
         if share < _SNAP:
             return time, face, _Place(vertex=i)
         if share > 1.0 - _SNAP:
@@ -211,15 +214,3 @@ class _Tracer:
         local = self._local(face, vector)
         tensor, omega = self.metric.M[face], self.metric.omega[face]
         return float(np.sqrt(local @ tensor @ local) + omega @ local)
-
-    def _geometry(self, face: int, a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
-        """The seven numbers of `corner_update` for the triangle of a side ab and a point c."""
-        tensor, omega = self.metric.M[face], self.metric.omega[face]
-        edge, from_a = self._local(face, b - a), self._local(face, c - a)
-        length = np.sqrt(edge @ tensor @ edge)
-        x = from_a @ tensor @ edge / length
-        y = np.sqrt(np.linalg.det(tensor)) * abs(edge[0] * from_a[1] - edge[1] * from_a[0]) / length
-        omega_x = omega @ edge / length
-        omega_y = (omega @ from_a - omega_x * x) / y
-        norms = self._norm(face, c - a), self._norm(face, c - b)
-        return np.array([length, x, y, omega_x, omega_y, *norms])

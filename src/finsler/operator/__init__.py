@@ -1,6 +1,7 @@
 """Stiffness, mass, and the Laplacians built from them."""
 
 from finsler.operator.angles import AngleStack, angle_stack
+from finsler.operator.drift import DriftOperator, drift_operator
 from finsler.operator.export import load_operators, save_operators
 from finsler.operator.laplacian import Laplacian, albo, flbo, laplacian, lbo
 from finsler.operator.mass import consistent_mass, lumped_mass
@@ -9,11 +10,13 @@ from finsler.operator.rescale import ChebyshevOperators, chebyshev_operators, la
 __all__ = [
     "AngleStack",
     "ChebyshevOperators",
+    "DriftOperator",
     "Laplacian",
     "albo",
     "angle_stack",
     "chebyshev_operators",
     "consistent_mass",
+    "drift_operator",
     "flbo",
     "laplacian",
     "largest_eigenvalue",
