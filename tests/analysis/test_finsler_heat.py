@@ -378,11 +378,13 @@ class TestRefusals:
             finsler_heat_flow(mesh, metric, u0, times)
 
     def test_function(self, mesh, metric, u0):
-        with pytest.raises(finsler.InputError, match=r"u0 must have shape \(492,\)"):
+        with pytest.raises(finsler.InputError, match=r"one value for each of the 492 vertices"):
             finsler_heat_step(mesh, metric, u0[:-1], 0.1)
+        with pytest.raises(finsler.InputError, match="u0 must be one function"):
+            finsler_heat_step(mesh, metric, np.stack([u0, u0], axis=1), 0.1)
         bad = u0.copy()
         bad[5] = np.nan
-        with pytest.raises(finsler.InputError, match="u0 is nan at vertex 5"):
+        with pytest.raises(finsler.InputError, match="the first at vertex 5"):
             finsler_heat_step(mesh, metric, bad, 0.1)
         with pytest.raises(finsler.InputError, match="u is nan at vertex 5"):
             finsler_energy(mesh, metric, bad)

@@ -1,6 +1,6 @@
 """What operators are for: spectra, heat, convolution, distances and paths."""
 
-from finsler.analysis.distance import RandersHeat, randers_distance
+from finsler.analysis.distance import randers_distance
 from finsler.analysis.dual_energy import (
     finsler_energy,
     finsler_laplacian_apply,
@@ -28,6 +28,7 @@ from finsler.analysis.kernels import (
     convolve,
 )
 from finsler.analysis.paths import GeodesicPath, geodesic_path
+from finsler.analysis.randers_heat import RandersHeat
 from finsler.analysis.spectrum import Spectrum, spectrum
 
 __all__ = [

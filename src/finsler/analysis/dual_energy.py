@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from finsler.analysis.arguments import vertex_functions
 from finsler.errors import InputError
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
 from finsler.mesh.trimesh import FloatArray, TriMesh
@@ -144,13 +145,8 @@ def _fundamental_tensor(dual: RandersMetric, p: FloatArray) -> FloatArray:
 
 
 def vertex_function(mesh: TriMesh, values: ArrayLike, name: str) -> FloatArray:
-    """A checked function (n,): one finite value a vertex."""
-    function = np.asarray(values, dtype=np.float64)
-    if function.shape != (mesh.n_vertices,):
-        raise InputError(
-            f"{name} must have shape ({mesh.n_vertices},), one value a vertex, not {function.shape}"
-        )
-    if not np.isfinite(function).all():
-        bad = int(np.argmin(np.isfinite(function)))
-        raise InputError(f"{name} is {function[bad]} at vertex {bad}; it must be finite")
+    """One checked function (n,)."""
+    function = vertex_functions(values, mesh.n_vertices)
+    if function.ndim != 1:
+        raise InputError(f"{name} must be one function, ({mesh.n_vertices},), not {function.shape}")
     return function

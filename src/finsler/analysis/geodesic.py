@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from finsler.analysis.distance import checked_sources
+from finsler.analysis.arguments import vertex_set
 from finsler.errors import InputError
 from finsler.mesh.measures import require_usable_faces
 from finsler.mesh.topology import vertex_components
@@ -45,7 +45,7 @@ def geodesic_distance(
         No source, an index out of range, an unknown method, a library that is missing, or a mesh
         that it does not accept.
     """
-    points = checked_sources(sources, mesh.n_vertices)
+    points = vertex_set(sources, mesh.n_vertices)
     solve = _solver(mesh, method)
     part = vertex_components(mesh)
     if not each:
@@ -82,7 +82,7 @@ def geodesic_matrix(
     (s, n)
     """
     every = np.arange(mesh.n_vertices) if sources is None else sources
-    points = checked_sources(every, mesh.n_vertices)
+    points = vertex_set(every, mesh.n_vertices)
     size = len(points) * mesh.n_vertices * np.dtype(dtype).itemsize / 2**30
     if size > memory:
         raise InputError(

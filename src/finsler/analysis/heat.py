@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.kernels import convolution_kernel
-from finsler.analysis.spectrum import Spectrum, scaled_rows, vertex_functions
+from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.factor import factorise
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas

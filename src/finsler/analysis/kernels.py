@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from finsler.analysis.spectrum import Spectrum, scaled_rows, vertex_functions, vertex_indices
+from finsler.analysis.arguments import scaled_rows, vertex_functions, vertex_indices
+from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.mesh.trimesh import FloatArray
 from finsler.operator.rescale import ChebyshevOperators

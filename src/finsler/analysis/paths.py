@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from finsler.analysis.distance import checked_sources, opposite_vertices, update_geometry
+from finsler.analysis.arguments import vertex_set
+from finsler.analysis.eikonal import opposite_vertices, update_geometry
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
@@ -83,8 +84,8 @@ def geodesic_path(
     values = np.asarray(distance, dtype=np.float64)
     if values.shape != (mesh.n_vertices,):
         raise InputError(f"distance must have shape ({mesh.n_vertices},), not {values.shape}")
-    ends = checked_sources(sources, mesh.n_vertices)
-    goal = int(checked_sources(target, mesh.n_vertices)[0])
+    ends = vertex_set(sources, mesh.n_vertices)
+    goal = int(vertex_set(target, mesh.n_vertices)[0])
     if not np.isfinite(values[goal]):
         raise InputError(f"vertex {goal} cannot be reached: its distance is infinite")
     values = values.copy()

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
+from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.lanczos import block_lanczos
 from finsler.errors import ConvergenceError, InputError
 from finsler.factor import factorise
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.mesh.trimesh import FloatArray
 from finsler.operator.laplacian import Laplacian
 
 _BLOCK = 8
@@ -230,36 +231,3 @@ def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
     leading = np.argmax(size >= (1.0 - 1e-6) * size.max(axis=0), axis=0)
     sign = np.sign(vectors[leading, np.arange(vectors.shape[1])])
     return vectors * np.where(sign == 0, 1.0, sign)
-
-
-def scaled_rows(weights: FloatArray, rows: FloatArray) -> FloatArray:
-    """Rows of (k,) or (k, c) times their weights (k,)."""
-    return (weights * rows.T).T
-
-
-def vertex_functions(values: ArrayLike, n: int) -> FloatArray:
-    """A function (n,) or functions (n, c) on the vertices, checked."""
-    f = np.asarray(values, dtype=np.float64)
-    if f.ndim not in (1, 2) or len(f) != n:
-        raise InputError(
-            f"a function must have one value for each of the {n} vertices, shape ({n},) or"
-            f" ({n}, c), not {f.shape}"
-        )
-    if not np.isfinite(f).all():
-        raise InputError(
-            f"{int((~np.isfinite(f)).sum())} values of the function are not finite, the first at"
-            f" vertex {int(np.argwhere(~np.isfinite(f))[0, 0])}; replace them"
-        )
-    return f
-
-
-def vertex_indices(vertices: ArrayLike, n: int) -> IntArray:
-    """A vertex, shape (), or several, (s,), checked."""
-    points = np.asarray(vertices)
-    if points.size == 0:
-        raise InputError("no vertex is given; name at least one vertex")
-    if not np.issubdtype(points.dtype, np.integer) or points.ndim > 1:
-        raise InputError("a vertex index, or a list of them, is needed: whole numbers from 0")
-    if ((points < 0) | (points >= n)).any():
-        raise InputError(f"vertex indices must lie in 0..{n - 1}, not {points.tolist()}")
-    return points.astype(np.int64)

@@ -1,0 +1,142 @@
+"""Randers distances in the manner of the heat method: linear solves after one factorisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from finsler.analysis.arguments import vertex_set
+from finsler.errors import ConvergenceError
+from finsler.factor import Solve, factorise, factorise_unsymmetric
+from finsler.mesh.measures import face_areas, hat_gradients
+from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.metric.randers import RandersMetric
+from finsler.operator.drift import DriftOperator, default_epsilon, drift_operator
+
+# Columns solved at once, and the size of the source: u falls to about exp(-d/ε) of it.
+_BLOCK = 16
+_SOURCE = 1e250
+
+
+@dataclass(eq=False)
+class RandersHeat:
+    """Randers distances from one factorisation, for many sources.
+
+    Solve u + 2ε⟨ω*, ∇u⟩ − ε² div(D_F ∇u) = δ; then ∇d points along −∇u, and F*(∇d) = 1 gives its
+    size; then the Poisson equation div(D_F ∇d) = div(D_F X) with X = −∇u / F*(−∇u). The transposed
+    first system gives the way back, so one factorisation serves both directions.
+
+    Parameters
+    ----------
+    mesh, metric
+    epsilon : float, optional
+        See [`default_epsilon`][finsler.operator.drift.default_epsilon]. Should u come out negative
+        somewhere, ε is raised by half and the system factorised anew, for this and later calls.
+
+    Raises
+    ------
+    ConvergenceError
+        u stays negative even at ten times the first ε: the mesh is too coarse for the metric.
+    """
+
+    mesh: TriMesh
+    metric: RandersMetric
+    epsilon: float | None = None
+    _operator: DriftOperator = field(init=False, repr=False)
+    _solvers: tuple[Solve, Solve] = field(init=False, repr=False)
+    _poisson: Solve = field(init=False, repr=False)
+    _component: IntArray = field(init=False, repr=False)
+    _local: dict[str, FloatArray] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        first = default_epsilon(self.mesh, self.metric) if self.epsilon is None else self.epsilon
+        self._largest = 10.0 * first
+        self._factorise(first)
+        flbo = self._operator.laplacian
+        # W alone is singular; this little mass moves its solutions by 1e-8 and less.
+        tiny = 1e-9 * float(np.median(flbo.stiffness.diagonal() / flbo.mass)) / len(flbo.mass)
+        regular = flbo.stiffness + tiny * sparse.diags_array(flbo.mass)
+        self._poisson = factorise(sparse.csr_array(regular))
+        self._component = csgraph.connected_components(flbo.stiffness, directed=False)[1]
+        self._local = _local_arrays(self.mesh, self.metric)
+
+    def _factorise(self, epsilon: float) -> None:
+        self.epsilon = epsilon
+        self._operator = drift_operator(self.mesh, self.metric, epsilon=epsilon)
+        self._solvers = factorise_unsymmetric(self._operator.matrix)
+
+    def distance(
+        self, sources: ArrayLike, *, reverse: bool = False, each: bool = False
+    ) -> FloatArray:
+        """Distance from (or, reversed, to) the sources; arguments as for `randers_distance`."""
+        points = vertex_set(sources, self.mesh.n_vertices)
+        groups = [points[i : i + 1] for i in range(len(points))] if each else [points]
+        blocks = [
+            self._solve(groups[i : i + _BLOCK], reverse) for i in range(0, len(groups), _BLOCK)
+        ]
+        found = np.concatenate(blocks, axis=1)
+        return found if each else found[:, 0]
+
+    def _solve(self, groups: list[IntArray], reverse: bool) -> FloatArray:
+        from finsler.analysis._compiled import unit_flux
+
+        right = np.zeros((self.mesh.n_vertices, len(groups)))
+        reached = np.zeros(right.shape, dtype=bool)
+        for column, group in enumerate(groups):
+            right[group, column] = _SOURCE
+            reached[:, column] = np.isin(self._component, self._component[group])
+        heat = self._positive(right, reached, reverse)
+        local = self._local
+        flux = unit_flux(
+            self.mesh.faces,
+            local["gradients"],
+            local["dual_tensor"],
+            -local["dual_omega"] if reverse else local["dual_omega"],
+            local["weights"],
+            heat,
+        )
+        found = self._poisson(flux)
+        for column, group in enumerate(groups):
+            for part in np.unique(self._component[group]):
+                here = self._component == part
+                inside = group[self._component[group] == part]
+                found[here, column] -= found[inside, column].mean()
+        found[~reached] = np.inf
+        return found
+
+    def _positive(self, right: FloatArray, reached: NDArray[np.bool_], reverse: bool) -> FloatArray:
+        while True:
+            heat = np.ascontiguousarray(self._solvers[1 if reverse else 0](right))
+            if (heat[reached] > 0.0).all():
+                return heat
+            raised = 1.5 * self._operator.epsilon
+            if raised > self._largest:
+                raise ConvergenceError(
+                    f"the drift operator is not positive even at epsilon = {self.epsilon:.3g};"
+                    ' refine the mesh, or use method="eikonal"'
+                )
+            self._factorise(raised)
+
+
+def _local_arrays(mesh: TriMesh, metric: RandersMetric) -> dict[str, FloatArray]:
+    """What `unit_flux` needs of each face, in the coordinates of the metric's basis."""
+    gradients = np.stack(
+        [metric.basis.coordinates(g) for g in hat_gradients(mesh).transpose(1, 0, 2)], axis=1
+    )
+    dual = metric.dual()
+    diffusivity = dual.M - dual.omega[:, :, None] * dual.omega[:, None, :]
+    weights = face_areas(mesh)[:, None, None] * diffusivity
+
+    def packed(tensor: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(tensor.reshape(-1, 4)[:, [0, 1, 3]])
+
+    return {
+        "gradients": np.ascontiguousarray(gradients),
+        "dual_tensor": packed(dual.M),
+        "dual_omega": np.ascontiguousarray(dual.omega),
+        "weights": packed(weights),
+    }
