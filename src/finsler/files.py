@@ -41,14 +41,19 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
 
 
 def write_npz(
-    path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], config: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, ArrayLike],
+    config: Mapping[str, Any],
+    *,
+    compressed: bool = False,
 ) -> Path:
     """Write arrays and, under the name `config`, a JSON text with [`record`][finsler.files.record].
 
-    Uncompressed and without pickle; read it with `numpy.load(path)` or `read_npz`.
+    Without pickle; read it with `numpy.load(path)` or `read_npz`.
     """
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, config=np.array(record(config)), **dict(arrays))
+    save = np.savez_compressed if compressed else np.savez
+    save(buffer, allow_pickle=False, config=np.array(record(config)), **dict(arrays))
     return write_bytes(path, buffer.getvalue())
 
 

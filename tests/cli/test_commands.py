@@ -89,11 +89,13 @@ def test_demo_writes_everything_it_names(tmp_path):
         "spectrum.npz",
         "operators.png",
         "spectrum.png",
+        "distances.png",
         "summary.json",
     }
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
     assert summary["omega"]["constant"] < 1e-12
     assert summary["omega"]["varying"] > 0.1
+    assert summary["distance"]["there"] > 1.5 * summary["distance"]["back"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_demo_writes_everything_it_names(tmp_path):
     [
         (["spectrum", "nowhere.off"], "there is no such file"),
         (["spectrum", "MESH", "-k", "0"], "k is 0"),
-        (["spectrum", "MESH", "-o", "s.txt"], "use that ending"),
+        (["spectrum", "MESH", "-o", "s.txt"], "not one of .npz"),
         (["operator", "MESH", "-o", "ops.xyz"], "not one of .npz"),
         (["operator", "MESH", "-o", "ops.npz", "--tau", "9"], "lower tau"),
         (["operator", "MESH", "-o", "ops.npz", "--alpha", "nan"], "alpha is nan"),
@@ -126,7 +128,9 @@ def test_bad_input_is_one_sentence_and_code_2(mesh_file, tmp_path, arguments, se
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["info", "operator", "spectrum", "demo"])
+@pytest.mark.parametrize(
+    "command", ["info", "operator", "spectrum", "kernel", "heat", "distance", "demo"]
+)
 def test_every_command_explains_itself(command):
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -389,6 +389,19 @@ def test_changed_byte_is_a_mesh_or_an_input_error(tmp_path, ending, place, value
     assert_mesh_or_input_error(path)
 
 
+def test_vtk_is_read_by_pyvista(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    mesh, heat = wild_mesh(), np.array([0.1, -1e300, 3.0, 1e-300, np.inf, 0.0, 7.0])
+    for name, scalars in (("with.vtk", {"heat": heat, "cold": -heat}), ("without.vtk", {})):
+        write_mesh(tmp_path / name, mesh, scalars=scalars)
+        read = pyvista.read(tmp_path / name)
+        np.testing.assert_array_equal(read.points, mesh.vertices)
+        np.testing.assert_array_equal(read.faces.reshape(-1, 4)[:, 1:], mesh.faces)
+        assert sorted(read.point_data) == sorted(scalars)
+        for scalar, values in scalars.items():
+            np.testing.assert_array_equal(read.point_data[scalar], values)
+
+
 @pytest.mark.parametrize("ending", [".stl", ".glb"])
 def test_single_precision_must_not_overflow(tmp_path, ending):
     with pytest.raises(InputError, match="overflows single precision"):
@@ -419,6 +432,8 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         ("a.off", {"scalars": {"heat": np.zeros(7)}}, "cannot hold scalars"),
         ("a.obj", {"colors": np.zeros((7, 3), np.uint8)}, "cannot hold colours"),
         ("a.stl", {"colors": np.zeros((7, 3), np.uint8)}, "cannot hold colours"),
+        ("a.vtk", {"colors": np.zeros((7, 3), np.uint8)}, "cannot hold colours"),
+        ("a.vtk", {"scalars": {"my heat": np.zeros(7)}}, "'my heat'"),
         ("a.ply", {"scalars": {"heat": np.zeros(6)}}, r"shape \(6,\)"),
         ("a.ply", {"scalars": {"my heat": np.zeros(7)}}, "'my heat'"),
         ("a.ply", {"scalars": {"x": np.zeros(7)}}, "named 'x'"),

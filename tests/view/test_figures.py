@@ -195,6 +195,62 @@ def test_arrow_runs_from_its_origin_along_its_vector(draw):
     assert rows.mean() == pytest.approx(59.5, abs=0.5)
 
 
+def test_path_is_a_tube_of_the_promised_width_on_the_near_side(draw, ball):
+    corners = [[-0.5, 0.0, 0.0], [-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.5, 0.5, 0.0]]
+    seen = _pinkish(draw(Panel(square(), path=corners)))
+    pixel = 60 / (1.04 * np.sqrt(2))
+    width = 2 * 0.015 * np.sqrt(2) * pixel
+    assert seen.sum() == pytest.approx(1.5 * pixel * width, rel=0.35)
+    rows, columns = np.nonzero(seen)
+    assert columns.min() == pytest.approx(60 - 0.5 * pixel, abs=2)
+    assert (columns.max(), rows.min()) == pytest.approx((60 + 0.5 * pixel, 60 - 0.5 * pixel), abs=2)
+    angle = np.linspace(-1, 1, 40)
+    equator = Panel(ball, path=np.stack([np.sin(angle), 0 * angle, np.cos(angle)], axis=1))
+    assert _pinkish(draw(equator)).any()
+    assert not _pinkish(draw(equator, camera=Camera((0, 0, -1)))).any()
+
+
+def test_both_renderers_light_a_path_alike():
+    _need_vtk()
+    panel = Panel(square(), path=[[-0.7, -0.4, 0.0], [0.1, 0.3, 0.0], [0.7, 0.0, 0.0]])
+    ours, theirs = (_drawn(panel, FRONT, name) for name in ("matplotlib", "vtk"))
+    assert np.abs(ours - theirs).mean() < 0.5
+
+
+def test_bands_are_level_lines(draw):
+    # Values from 0 at the left to 1 at the right: lines of 1/12 of a band at 1/4, 1/2, 3/4.
+    panel = Panel(square(), [0, 1, 1, 0], cmap="gray", clim=(0, 1), bands=4)
+    plain = Panel(square(), [0, 1, 1, 0], cmap="gray", clim=(0, 1))
+    side = 2 * 60 / (1.04 * np.sqrt(2))
+    darker = (draw(plain) - draw(panel))[60, :, 0] > 5
+    columns = np.flatnonzero(darker)
+    groups = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
+    middles = [(group.mean() + 0.5 - 60) / side + 0.5 for group in groups]
+    assert middles == pytest.approx([0.25, 0.5, 0.75], abs=0.02)
+
+
+def test_grey_begins_where_it_is_told(draw):
+    values = [0, 1, 1, 0]
+    grey, plain = draw(Panel(square(), values, cmap="OrRd", grey_from=0.5)), draw(Panel(square()))
+    same = (np.abs(grey - plain) < 2).all(axis=2)[60]
+    half = 60 / (1.04 * np.sqrt(2))
+    assert same[62 : int(60 + half) - 2].all() and not same[int(60 - half) + 3 : 58].any()
+    # The end of the range greys only what lies beyond it.
+    beyond = draw(Panel(square(), [0, 3, 3, 0], cmap="OrRd", clim=(0, 1), grey_from=1.0))
+    same = (np.abs(beyond - plain) < 2).all(axis=2)[60]
+    edge = int(60 - half + 2 * half / 3)
+    assert same[edge + 2 : int(60 + half) - 2].all() and not same[edge - 20 : edge - 2].any()
+
+
+def test_panels_with_other_bands_do_not_share_a_bar(ball):
+    y = ball.vertices[:, 1]
+    image = np.zeros((50, 50, 3), dtype=np.uint8)
+    for bands, bars in ((None, 2), (8, 1)):
+        row = resolve_colors([Panel(ball, y, bands=8), Panel(ball, y, bands=bands)])
+        figure = compose(Sheet([row], (1.0, 1.0), 50), [[image] * 2])
+        assert len(figure.axes) == 2 + bars
+
+
 def test_tight_camera_fills_a_narrow_panel(ball):
     tall = TriMesh(ball.vertices * [1, 3, 1], ball.faces)
     camera = Camera((0, 0, 1), tight=True)
@@ -331,6 +387,9 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path, monkeypatch):
         ({"marker": 4}, r"0\.\.3"),
         ({"arrows": ([[0, 0, 0]], [[1, 0]])}, r"\(p, 3\)"),
         ({"arrows": ([[0, 0, 0]], [[1, 0, np.inf]])}, "arrow 0"),
+        ({"path": [0, 0, 0]}, r"\(p, 3\)"),
+        ({"path": [[0, 0, np.nan]]}, "finite"),
+        ({"bands": 0}, "at least 1"),
     ],
 )
 def test_bad_panels_are_refused(options, message):

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finsler.cli.options import working
+from finsler.cli.distance_pictures import camera_of, distance_panels
+from finsler.cli.options import wind_metric, working
+from finsler.cli.results import nearest_vertex
+from finsler.cli.trips import Trip, traced
 
 if TYPE_CHECKING:
     from finsler.frames import FaceFrames
     from finsler.mesh import TriMesh
     from finsler.operator import AngleStack
+
+
+# Across the line of sight, at a bit more than half the traveller's speed.
+_WIND = (0.6, 0.0, 0.0)
 
 
 def demo(
@@ -24,10 +31,11 @@ def demo(
         int, typer.Option(help="Resolution: the shape has 10 frequency² + 2 vertices.", min=8)
     ] = 22,
 ) -> None:
-    """Build a shape, its operators at eight angles, a spectrum and figures.
+    """Build a shape, its operators at eight angles, a spectrum, distances and figures.
 
     Writes `shape.ply`, `operators.npz`, `spectrum.npz`, `operators.png` (frames, heat at eight
-    angles, eigenfunctions), `spectrum.png` and `summary.json` to the folder.
+    angles, eigenfunctions), `spectrum.png`, `distances.png` (in a wind: there, back, their
+    difference, and the shortest paths) and `summary.json` to the folder.
     """
     from finsler.analysis import spectrum
     from finsler.files import record, write_bytes, write_npz
@@ -50,6 +58,9 @@ def demo(
     comparison = _what_omega_does(mesh, frames)
     for line in comparison["sentences"]:
         print(line)
+    trips = _trips(mesh)
+    there, back = (trip.path.length for trip in trips if trip.path is not None)
+    print(f"distance   in a wind: {there:.3g} there, {back:.3g} back")
 
     write_mesh(out / "shape.ply", mesh)
     save_operators(out / "operators.npz", stack, config)
@@ -60,11 +71,13 @@ def demo(
         **json.loads(record(config)),
         "eigenvalues": first.eigenvalues[:20].tolist(),
         "omega": {key: value for key, value in comparison.items() if key != "sentences"},
+        "distance": {"there": there, "back": back, "wind": list(_WIND)},
     }
     write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
     with working("figures"):
         _figures(out, mesh, frames, stack, spectra)
-    print(f"Wrote {out}: look at {out / 'operators.png'}")
+        _draw_distances(out / "distances.png", mesh, trips)
+    print(f"Wrote {out}: look at {out / 'operators.png'} and {out / 'distances.png'}")
 
 
 def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
@@ -89,6 +102,23 @@ def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
             f"           following curvature: it is not, by {100 * varying:.0f}%",
         ],
     }
+
+
+def _trips(mesh: TriMesh) -> list[Trip]:
+    """From the vertex nearest the viewer against the wind to the upper left, and back with it."""
+    import numpy as np
+
+    target = int(np.argmin(mesh.vertices @ [1.0, -0.7, -0.4]))
+    metric = wind_metric(mesh, _WIND)
+    return traced(mesh, metric, [nearest_vertex(mesh)], [False, True], target=target)
+
+
+def _draw_distances(path: Path, mesh: TriMesh, trips: list[Trip]) -> None:
+    from finsler.view import save_figure
+
+    source = nearest_vertex(mesh)
+    panels = distance_panels(mesh, trips, [source])
+    save_figure(path, [panels], camera=camera_of(mesh, trips, source))
 
 
 def _figures(

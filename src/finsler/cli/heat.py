@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finsler.cli.options import (
-    FIGURE_ENDINGS,
-    FUNCTION_ENDINGS,
     Alpha,
     AsJson,
     FigureFile,
@@ -27,14 +25,23 @@ from finsler.cli.options import (
     OperatorChoice,
     OperatorKind,
     Peak,
+    PictureCount,
     Smoothing,
+    SourceVertices,
     Tau,
+    Theta,
+    working,
+)
+from finsler.cli.results import (
+    ANIMATION_ENDINGS,
+    FIGURE_ENDINGS,
+    FUNCTION_ENDINGS,
     camera_facing,
     checked_target,
-    gif,
+    in_rows,
     nearest_vertex,
     scalar_name,
-    working,
+    write_animation,
     write_functions,
 )
 
@@ -50,7 +57,6 @@ if TYPE_CHECKING:
 
 _PAIRS = 300
 _TIMES = (0.0025, 0.01, 0.04)
-_PICTURE = (480, 480)
 # Share of the first wave left out above which the missing ones are seen.
 _CUT = 0.02
 
@@ -64,15 +70,7 @@ class Method(StrEnum):
 
 def heat(
     mesh: MeshFile,
-    source: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--source",
-            "-s",
-            help="Vertex that is hot at first, may be repeated; by default the one nearest the"
-            " viewer.",
-        ),
-    ] = None,
+    source: SourceVertices = None,
     time: Annotated[
         list[float] | None,
         typer.Option(
@@ -85,7 +83,7 @@ def heat(
     kind: OperatorKind = Kind.lbo,
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
-    theta: Annotated[float, typer.Option(help="Angle of the anisotropy, in degrees.")] = 0.0,
+    theta: Theta = 0.0,
     omega: OmegaField = Omega.constant,
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
@@ -124,7 +122,7 @@ def heat(
             " of it where only one is given), evenly spaced in the logarithm.",
         ),
     ] = None,
-    frames: Annotated[int, typer.Option(help="Pictures in the animation.", min=2)] = 40,
+    frames: PictureCount = 40,
     as_json: AsJson = False,
 ) -> None:
     """Put heat on vertices and let it spread.
@@ -136,15 +134,16 @@ def heat(
 
     Example: `finsler heat cat.off --source 120 -t 0.001 -t 0.01 --operator albo --animate cat.gif`
     """
+    from finsler.analysis.arguments import vertex_indices
     from finsler.analysis.heat import diffuse, finsler_flow
-    from finsler.analysis.spectrum import vertex_indices
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
     from finsler.operator import laplacian
+    from finsler.view import save_figure
 
     checked_target(out, FUNCTION_ENDINGS)
     checked_target(figure, FIGURE_ENDINGS)
-    checked_target(animate, (".gif",))
+    checked_target(animate, ANIMATION_ENDINGS)
     times = _checked_times(time or _TIMES)
     series = [] if animate is None else _series(times, frames)
     if not math.isfinite(amount):
@@ -166,10 +165,9 @@ def heat(
         "times": times,
         "amount": amount,
         "finsler_source": finsler_source,
-        **choice.config(),
-        **({} if kind is Kind.lbo else {"theta_degrees": theta}),
-        **({"method": "spectral", "k": pairs} if spectral else {"method": "implicit"}),
-        **({} if spectral else {"steps": steps}),
+        **choice.config(theta),
+        "method": "spectral" if spectral else "implicit",
+        **({"k": pairs} if spectral else {"steps": steps}),
     }
     unit = _unit_area(surface)
     metric = choice.metric(unit, theta)
@@ -190,11 +188,15 @@ def heat(
         functions = {scalar_name("heat", t): u for t, u in zip(times, found, strict=True)}
         arrays = {"heat": found, "times": times, "sources": sources}
         write_functions(out, surface, functions, arrays, config)
+    camera = camera_facing(surface, sources[0])
     if figure is not None:
+        panels = _panels(surface, found, [f"$t$ = {t:g}" for t in times], sources[0])
         with working("figure"):
-            _draw(figure, surface, times, found, sources[0])
+            save_figure(figure, in_rows(panels), camera=camera)
     if animate is not None:
-        _animate(animate, surface, series, flow, sources[0])
+        panels = _panels(surface, [flow(t) for t in series], [""] * len(series), None)
+        labels = [f"t = {t:.2g} area" for t in series]
+        write_animation(animate, in_rows(panels, 1), labels, camera=camera)
     report = {
         "sources": sources,
         "times": times,
@@ -205,8 +207,8 @@ def heat(
     }
     if as_json:
         print(json.dumps(report, indent=2))
-        return
-    _print(report, "" if source else " (nearest the viewer; --source chooses)")
+    else:
+        _print(report, "" if source else " (nearest the viewer; --source chooses)")
 
 
 def _checked_times(times: Sequence[float]) -> list[float]:
@@ -287,32 +289,6 @@ def _panels(
         Panel(mesh, u, title, cmap=cmap, clim=(-top if signed else 0.0, top), marker=marker)
         for u, title, top in zip(functions, titles, tops, strict=True)
     ]
-
-
-def _draw(
-    path: Path, mesh: TriMesh, times: list[float], found: list[FloatArray], source: int
-) -> None:
-    from finsler.view import save_figure
-
-    panels = _panels(mesh, found, [f"$t$ = {t:g}" for t in times], source)
-    rows = [panels[i : i + 4] for i in range(0, len(panels), 4)]
-    save_figure(path, rows, camera=camera_facing(mesh, source))
-
-
-def _animate(path: Path, mesh: TriMesh, times: list[float], flow: Flow, source: int) -> None:
-    """Write a GIF, one picture a time, with the time in its corner."""
-    from rich.console import Console
-    from rich.progress import track
-
-    from finsler.files import write_bytes
-    from finsler.view import render_panel
-
-    camera = camera_facing(mesh, source)
-    panels = _panels(mesh, [flow(t) for t in times], [""] * len(times), None)
-    console = Console(stderr=True)
-    bar = track(panels, "animation", console=console, disable=not console.is_terminal)
-    pictures = [render_panel(panel, camera=camera, size=_PICTURE) for panel in bar]
-    write_bytes(path, gif(pictures, [f"t = {t:.2g} area" for t in times]))
 
 
 def _print(report: dict[str, Any], remark: str) -> None:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finsler.cli.options import (
-    FIGURE_ENDINGS,
-    FUNCTION_ENDINGS,
     Alpha,
     AsJson,
     FigureFile,
@@ -25,11 +23,16 @@ from finsler.cli.options import (
     Peak,
     Smoothing,
     Tau,
+    working,
+)
+from finsler.cli.results import (
+    FIGURE_ENDINGS,
+    FUNCTION_ENDINGS,
     camera_facing,
     checked_target,
+    in_rows,
     nearest_vertex,
     scalar_name,
-    working,
     write_functions,
 )
 
@@ -87,7 +90,7 @@ def kernel(
 
     Example: `finsler kernel cat.off --vertex 120 --theta 0 --theta 67.5 --figure kernel.png`
     """
-    from finsler.analysis.spectrum import vertex_indices
+    from finsler.analysis.arguments import vertex_indices
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
 
@@ -198,8 +201,7 @@ def _draw(
         Panel(mesh, scalars=values, title=title)
         for values, title in zip(kernels, titles, strict=True)
     ]
-    rows = [panels[i : i + 4] for i in range(0, len(panels), 4)]
-    save_figure(path, rows, camera=_camera(mesh, centre, kernels))
+    save_figure(path, in_rows(panels), camera=_camera(mesh, centre, kernels))
 
 
 def _camera(mesh: TriMesh, centre: int, kernels: list[FloatArray]) -> Camera:

@@ -13,6 +13,7 @@ import typer
 
 from finsler import __version__
 from finsler.cli.demo import demo
+from finsler.cli.distance import distance
 from finsler.cli.heat import heat
 from finsler.cli.info import info
 from finsler.cli.kernel import kernel
@@ -35,6 +36,7 @@ app.command("operator")(operator)
 app.command("spectrum")(spectrum)
 app.command("kernel")(kernel)
 app.command("heat")(heat)
+app.command("distance")(distance)
 app.command("demo")(demo)
 
 

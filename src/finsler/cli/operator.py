@@ -12,16 +12,18 @@ import typer
 from finsler.cli.options import (
     Alpha,
     AsJson,
+    Kind,
     MeshFile,
     Omega,
     OmegaField,
+    OperatorChoice,
     Peak,
     Smoothing,
     Tau,
     frames_of,
-    tau_field,
     working,
 )
+from finsler.cli.results import checked_target
 
 
 class Rescaling(StrEnum):
@@ -68,22 +70,18 @@ def operator(
 
     if chebyshev is not Rescaling.none and out.suffix.lower() != ".npz":
         raise InputError(f"{out}: rescaled operators are written as .npz only")
-    if out.suffix.lower() not in (".npz", ".mat", ".mtx"):
-        raise InputError(f"{out}: the ending {out.suffix!r} is not one of .npz, .mat, .mtx")
+    checked_target(out, (".npz", ".mat", ".mtx"))
     surface = load_mesh(mesh)
+    choice = OperatorChoice(Kind.flbo, alpha, tau, omega, peak, smoothing)
     config = {
         "mesh": mesh.name,
-        "alpha": alpha,
-        "tau": tau if omega is Omega.constant else None,
-        "omega": omega.value,
-        "peak": None if omega is Omega.constant else peak,
+        **choice.config(),
         "angles": angles,
-        "smoothing": smoothing,
         "chebyshev": chebyshev.value,
     }
     frames = frames_of(surface, smoothing)
     with working(f"operators at {angles} angles"):
-        field = tau_field(surface, omega, tau, alpha, peak)
+        field = choice.tau_field(surface)
         stack = angle_stack(surface, alpha=alpha, tau=field, angles=angles, frames=frames)
         if chebyshev is Rescaling.none:
             files = save_operators(out, stack, config)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +11,19 @@ import typer
 from finsler.cli.options import (
     Alpha,
     AsJson,
+    Kind,
     MeshFile,
     Omega,
     OmegaField,
+    OperatorChoice,
+    OperatorKind,
     Peak,
     Smoothing,
     Tau,
-    frames_of,
-    tau_field,
+    Theta,
     working,
 )
+from finsler.cli.results import FIGURE_ENDINGS, checked_target, in_rows
 
 if TYPE_CHECKING:
     from finsler.analysis import Spectrum
@@ -29,23 +31,13 @@ if TYPE_CHECKING:
     from finsler.operator import Laplacian
 
 
-class Kind(StrEnum):
-    """Which Laplacian."""
-
-    lbo = "lbo"
-    albo = "albo"
-    flbo = "flbo"
-
-
 def spectrum(
     mesh: MeshFile,
     k: Annotated[int, typer.Option("-k", help="Number of eigenpairs, smallest first.")] = 30,
-    kind: Annotated[
-        Kind, typer.Option("--operator", help="Isotropic, anisotropic or Finsler Laplacian.")
-    ] = Kind.lbo,
+    kind: OperatorKind = Kind.lbo,
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
-    theta: Annotated[float, typer.Option(help="Angle of the anisotropy, in degrees.")] = 0.0,
+    theta: Theta = 0.0,
     omega: OmegaField = Omega.constant,
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
@@ -66,20 +58,16 @@ def spectrum(
     Example: `finsler spectrum cat.off -k 100 --operator flbo -o cat.npz --figure cat.png`
     """
     from finsler.analysis import spectrum as compute
-    from finsler.errors import InputError
     from finsler.files import write_npz
     from finsler.mesh import load_mesh
+    from finsler.operator import laplacian as laplacian_of
 
-    if out is not None and out.suffix.lower() != ".npz":
-        raise InputError(f"{out}: the spectrum is written as .npz; use that ending")
+    checked_target(out, (".npz",))
+    checked_target(figure, FIGURE_ENDINGS)
     surface = load_mesh(mesh)
-    config: dict[str, Any] = {"mesh": mesh.name, "operator": kind.value, "k": k}
-    if kind is not Kind.lbo:
-        config |= {"alpha": alpha, "theta_degrees": theta, "smoothing": smoothing}
-    if kind is Kind.flbo:
-        config |= {"omega": omega.value, "tau": tau} if omega is Omega.constant else {
-            "omega": omega.value, "peak": peak}  # fmt: skip
-    laplacian = _laplacian(surface, kind, alpha, tau, theta, omega, peak, smoothing)
+    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
+    config: dict[str, Any] = {"mesh": mesh.name, "k": k, **choice.config(theta)}
+    laplacian = laplacian_of(surface, choice.metric(surface, theta).diffusivity())
     with working(f"{k} eigenpairs"):
         found = compute(laplacian, k)
     if out is not None:
@@ -104,27 +92,6 @@ def spectrum(
     _print(found, laplacian, [str(path) for path in (out, figure) if path is not None])
 
 
-def _laplacian(
-    mesh: TriMesh,
-    kind: Kind,
-    alpha: float,
-    tau: float,
-    theta: float,
-    omega: Omega,
-    peak: float,
-    smoothing: int,
-) -> Laplacian:
-    import numpy as np
-
-    from finsler.operator import flbo, lbo
-
-    if kind is Kind.lbo:
-        return lbo(mesh)
-    frames = frames_of(mesh, smoothing)
-    field = tau_field(mesh, omega, tau, alpha, peak) if kind is Kind.flbo else 0.0
-    return flbo(mesh, alpha=alpha, tau=field, theta=float(np.radians(theta)), frames=frames)
-
-
 def _draw(path: Path, mesh: TriMesh, found: Spectrum) -> None:
     from finsler.view import Panel, save_figure
 
@@ -137,7 +104,7 @@ def _draw(path: Path, mesh: TriMesh, found: Spectrum) -> None:
         )
         for i in shown
     ]
-    save_figure(path, [panels[i : i + 4] for i in range(0, len(panels), 4)])
+    save_figure(path, in_rows(panels))
 
 
 def _print(found: Spectrum, laplacian: Laplacian, written: list[str]) -> None:

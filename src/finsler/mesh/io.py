@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
 from finsler.files import write_bytes
-from finsler.mesh.formats import gltf, obj, off, ply, stl
+from finsler.mesh.formats import gltf, obj, off, ply, stl, vtk
 from finsler.mesh.trimesh import FloatArray, TriMesh
 
 _READERS = {".off": off.read, ".obj": obj.read, ".ply": ply.read, ".stl": stl.read}
 _READABLE = (*_READERS, ".glb", ".gltf")
-_WRITABLE = (*_READERS, ".glb")
+_WRITABLE = (*_READERS, ".glb", ".vtk")
 # Beyond this the fourth power of a length, which areas are computed from, overflows.
 _LARGEST_COORDINATE = 1e75
 
@@ -51,9 +51,9 @@ def write_mesh(
     scalars: dict[str, ArrayLike] | None = None,
     colors: ArrayLike | None = None,
 ) -> None:
-    """Write a mesh as OFF, OBJ, PLY, STL or GLB, by the ending of the name.
+    """Write a mesh as OFF, OBJ, PLY, STL, GLB or VTK, by the ending of the name.
 
-    OFF, OBJ and PLY keep every digit; STL and GLB store single precision, and STL no shared
+    OFF, OBJ, PLY and VTK keep every digit; STL and GLB store single precision, and STL no shared
     vertices. The file appears under its name only when it is complete.
 
     Parameters
@@ -61,7 +61,7 @@ def write_mesh(
     path : path
     mesh : TriMesh
     scalars : dict of (n,) arrays, optional
-        Values at the vertices by name, stored as doubles; PLY only.
+        Values at the vertices by name, stored as doubles; PLY and VTK only.
     colors : (n, 3) uint8 array, optional
         Red, green, blue of the vertices; PLY, OFF and GLB only.
 
@@ -74,9 +74,9 @@ def write_mesh(
     ending = _ending(path, _WRITABLE)
     values = _checked_scalars(scalars or {}, mesh)
     shades = None if colors is None else _checked_colors(colors, mesh)
-    if values and ending != ".ply":
-        raise InputError(f"{path}: {ending} files cannot hold scalars; write a .ply file")
-    if shades is not None and ending in (".obj", ".stl"):
+    if values and ending not in (".ply", ".vtk"):
+        raise InputError(f"{path}: {ending} files cannot hold scalars; write a .ply or .vtk file")
+    if shades is not None and ending in (".obj", ".stl", ".vtk"):
         raise InputError(f"{path}: {ending} files cannot hold colours; write a .ply file")
     if ending in (".stl", ".glb") and np.abs(mesh.vertices).max() > np.finfo(np.float32).max:
         raise InputError(f"{path}: a coordinate overflows single precision; write a .ply file")
@@ -91,6 +91,8 @@ def _encoded(
 ) -> bytes:
     if ending == ".ply":
         return ply.write(mesh, scalars=scalars, colors=colors)
+    if ending == ".vtk":
+        return vtk.write(mesh, scalars=scalars)
     if ending == ".off":
         return off.write(mesh, colors=colors)
     if ending == ".glb":

@@ -1,8 +1,9 @@
-"""Pictures: meshes coloured by functions, with arrows and markers, and spectra as curves.
+"""Pictures: meshes coloured by functions, with arrows, paths and markers; spectra; animations.
 
 Importing this package loads neither matplotlib nor VTK; drawing does (`pip install finsler[view]`).
 """
 
+from finsler.view.animation import save_animation
 from finsler.view.figures import plot_spectrum, save_figure
 from finsler.view.panel import Camera, Panel
 from finsler.view.renderer import RendererWarning, render_panel, renderer_name
@@ -14,5 +15,6 @@ __all__ = [
     "plot_spectrum",
     "render_panel",
     "renderer_name",
+    "save_animation",
     "save_figure",
 ]

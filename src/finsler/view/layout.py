@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from finsler.view.colors import color_table
 from finsler.view.panel import Panel
 
 if TYPE_CHECKING:
@@ -151,17 +152,17 @@ def _draw_bar(
 ) -> None:
     """Colour bar of panels with one scale; an end is pointed where values lie beyond it."""
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import ListedColormap, Normalize
     from matplotlib.ticker import MaxNLocator
 
-    [(cmap, (low, high))] = _scales(panels)
+    shown, (low, high) = next((p, p.clim) for p in panels if p.clim is not None)
     values = np.concatenate([p.scalars for p in panels if p.scalars is not None])
     ends = (bool(values.min() < low), bool(values.max() > high))
     extend = {(False, False): "neither", (True, False): "min", (False, True): "max"}.get(
         ends, "both"
     )
     bar = figure.colorbar(
-        ScalarMappable(Normalize(low, high), cmap),
+        ScalarMappable(Normalize(low, high), ListedColormap(color_table(shown))),
         cax=axes,
         orientation=orientation,
         extend=extend,
@@ -192,6 +193,6 @@ def _short(value: float, span: float) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def _scales(panels: Sequence[Panel]) -> set[tuple[str, tuple[float, float]]]:
-    """The different colour maps with their ranges."""
-    return {(p.cmap, p.clim) for p in panels if p.cmap is not None and p.clim is not None}
+def _scales(panels: Sequence[Panel]) -> set[tuple[object, ...]]:
+    """The different colour maps with their ranges, level lines and grey ends."""
+    return {(p.cmap, p.clim, p.bands, p.grey_from) for p in panels if p.clim is not None}

@@ -41,6 +41,13 @@ class Panel:
         Drawn in units of the mesh; vectors of length zero are left out.
     marker : int, optional
         Index of a vertex that gets a small ball.
+    path : (p, 3) array, optional
+        Corners of a polyline, drawn as a tube.
+    bands : int, optional
+        Cut the colour range into this many equal parts with dark lines: level sets of the scalars.
+    grey_from : float, optional
+        Scalars from here on are drawn grey, as if there were none; the end of `clim` greys only
+        what lies beyond it.
 
     Raises
     ------
@@ -62,6 +69,9 @@ class Panel:
     clim: tuple[float, float] | None = None
     arrows: tuple[FloatArray, FloatArray] | None = None
     marker: int | None = None
+    path: FloatArray | None = None
+    bands: int | None = None
+    grey_from: float | None = None
 
     def __init__(
         self,
@@ -72,6 +82,9 @@ class Panel:
         clim: tuple[float, float] | None = None,
         arrows: tuple[ArrayLike, ArrayLike] | None = None,
         marker: int | None = None,
+        path: ArrayLike | None = None,
+        bands: int | None = None,
+        grey_from: float | None = None,
     ) -> None:
         values = {
             "mesh": mesh,
@@ -81,6 +94,9 @@ class Panel:
             "clim": None if clim is None else _checked_clim(clim),
             "arrows": None if arrows is None else _checked_arrows(*arrows),
             "marker": None if marker is None else _checked_marker(mesh, marker),
+            "path": None if path is None else _checked_path(path),
+            "bands": None if bands is None else _checked_bands(bands),
+            "grey_from": grey_from,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -206,6 +222,19 @@ def _checked_marker(mesh: TriMesh, marker: int) -> int:
     if not 0 <= marker < mesh.n_vertices:
         raise InputError(f"marker is vertex {marker}; it must lie in 0..{mesh.n_vertices - 1}")
     return int(marker)
+
+
+def _checked_path(path: ArrayLike) -> FloatArray:
+    points = _float_array("path", path)
+    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
+        raise InputError(f"path has shape {points.shape}; it must be (p, 3) and finite")
+    return points
+
+
+def _checked_bands(bands: int) -> int:
+    if bands < 1:
+        raise InputError(f"bands is {bands}; it must be at least 1")
+    return int(bands)
 
 
 def _float_array(name: str, values: ArrayLike) -> FloatArray:

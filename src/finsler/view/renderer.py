@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.view.colors import color_table
 from finsler.view.offscreen import WINDOW_VARIABLE, draw_offscreen
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.raster import rasterize
@@ -112,8 +112,7 @@ def render_panel(
     k = _OVERSAMPLING
     view = view_of(panel.mesh, camera or Camera(), k * width, k * height)
     [resolved] = resolve_colors([panel])
-    table = None if resolved.cmap is None else color_table(resolved.cmap)
-    scene = scene_of(resolved, view, table)
+    scene = scene_of(resolved, view, color_table(resolved))
     large = draw_offscreen(scene, view, vtk_window()) if name == "vtk" else rasterize(scene, view)
     mean = large.reshape(height, k, width, k, 3).mean(axis=(1, 3), dtype=np.float32)
     return np.asarray(np.rint(mean), dtype=np.uint8)
@@ -197,13 +196,3 @@ def require_matplotlib() -> None:
 
 def _installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
-
-
-def color_table(name: str, size: int = 256) -> FloatArray:
-    """A matplotlib colour map as RGB rows (size, 3) in 0..1."""
-    import matplotlib
-
-    if name not in matplotlib.colormaps:
-        raise InputError(f"there is no colour map {name!r}; use a name that matplotlib knows")
-    rgba = matplotlib.colormaps[name](np.linspace(0, 1, size))
-    return np.asarray(rgba[:, :3], dtype=np.float64)

@@ -9,9 +9,9 @@ import numpy as np
 from finsler.errors import InputError
 from finsler.mesh.measures import face_normals
 from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.view.colors import GREY
 from finsler.view.panel import Camera, Panel
 
-GREY = (0.80, 0.82, 0.85)
 MARKER_COLOR = (0.93, 0.09, 0.56)
 ARROW_COLOR = (0.10, 0.10, 0.12)
 
@@ -27,6 +27,7 @@ SHEEN_POWER = 2.0
 _MARGIN = 1.04
 _MARKER_RADIUS = 0.04
 _ARROW_LIFT = 0.02
+_PATH_RADIUS = 0.015
 
 # Where face and averaged normal differ by more, the corner is drawn sharp: the edges of a cube are,
 # those of an icosahedron (37.4°) are not.
@@ -108,8 +109,8 @@ def view_of(mesh: TriMesh, camera: Camera, width: int, height: int) -> View:
     return View(axes, center, radius, _MARGIN * extent / camera.zoom, width, height)
 
 
-def scene_of(panel: Panel, view: View, table: FloatArray | None) -> list[Surface]:
-    """The triangles of a panel: its mesh, then its marker and arrows.
+def scene_of(panel: Panel, view: View, table: FloatArray) -> list[Surface]:
+    """The triangles of a panel: its mesh, then its marker, path and arrows.
 
     Scalars are coloured by the rows of `table` (k, 3), spread over the `clim` of the panel.
     """
@@ -119,6 +120,8 @@ def scene_of(panel: Panel, view: View, table: FloatArray | None) -> list[Surface
         ball = _ball()
         place = panel.mesh.vertices[panel.marker]
         surfaces.append(Surface(place + _MARKER_RADIUS * radius * ball, ball, MARKER_COLOR))
+    if panel.path is not None and len(panel.path) > 0:
+        surfaces.append(_tube(panel.path, _PATH_RADIUS * radius))
     if panel.arrows is not None:
         origins, vectors = panel.arrows
         # Moving towards the eye leaves an orthographic picture as it is, and keeps a tangent
@@ -128,7 +131,7 @@ def scene_of(panel: Panel, view: View, table: FloatArray | None) -> list[Surface
     return surfaces
 
 
-def _mesh_surface(panel: Panel, table: FloatArray | None) -> Surface:
+def _mesh_surface(panel: Panel, table: FloatArray) -> Surface:
     mesh = panel.mesh
     flat = face_normals(mesh)
     smooth = _averaged_normals(mesh, flat)[mesh.faces]
@@ -184,15 +187,37 @@ def _turned(profile: FloatArray, around: FloatArray) -> FloatArray:
     return np.concatenate(halves)
 
 
+def _frames_along(vectors: FloatArray) -> FloatArray:
+    """Orthonormal frames (p, 3 axes, 3) whose first axis is the direction of a vector."""
+    along = _unit(vectors)
+    helper = np.eye(3)[np.argmin(np.abs(along), axis=1)]
+    side = _unit(np.cross(along, helper))
+    return np.stack([along, side, np.cross(along, side)], axis=1)
+
+
+def _tube(points: FloatArray, radius: float) -> Surface:
+    """A cylinder around each piece of a polyline and a ball at each of its corners."""
+    steps = np.diff(points, axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    starts, steps, lengths = (a[lengths > 0] for a in (points[:-1], steps, lengths))
+    frames = _frames_along(steps)
+    unit = _turned(np.array([[1.0, 1.0], [0.0, 1.0]]), np.linspace(0, 2 * np.pi, 13))
+    outward = np.einsum("tcj,pji->ptci", unit * [0.0, 1.0, 1.0], frames)
+    along = np.einsum("tc,pi->ptci", unit[..., 0], steps)
+    cylinders = starts[:, None, None, :] + along + radius * outward
+    ball = _ball(6, 12)
+    balls = points[:, None, None, :] + radius * ball
+    normals = [outward.reshape(-1, 3, 3), np.tile(ball, (len(points), 1, 1))]
+    corners = [cylinders.reshape(-1, 3, 3), balls.reshape(-1, 3, 3)]
+    return Surface(np.concatenate(corners), np.concatenate(normals), MARKER_COLOR)
+
+
 def _arrow_surface(origins: FloatArray, vectors: FloatArray) -> list[Surface]:
     lengths = np.linalg.norm(vectors, axis=1)
     origins, vectors, lengths = (a[lengths > 0] for a in (origins, vectors, lengths))
     if len(vectors) == 0:
         return []
-    along = vectors / lengths[:, None]
-    helper = np.eye(3)[np.argmin(np.abs(along), axis=1)]
-    side = _unit(np.cross(along, helper))
-    frame = np.stack([along, side, np.cross(along, side)], axis=1)
+    frame = _frames_along(vectors)
     profile = np.array([[0.0, 0.0], [0.0, 0.035], [0.66, 0.035], [0.66, 0.12], [1.0, 0.0]])
     unit = _turned(profile, np.linspace(0, 2 * np.pi, 13))
     corners = np.einsum("p,tcj,pji->ptci", lengths, unit, frame) + origins[:, None, None, :]

@@ -1,0 +1,107 @@
+"""How results are written and drawn: checked targets, files of functions, cameras, animations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from finsler.mesh import TriMesh
+    from finsler.mesh.trimesh import FloatArray
+    from finsler.view import Camera, Panel
+
+FUNCTION_ENDINGS = (".ply", ".vtk", ".npz")
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+ANIMATION_ENDINGS = (".gif",)
+
+_PICTURE = (480, 480)
+
+
+def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
+    """Raise before the work begins where its result could not be written."""
+    from finsler.errors import InputError
+
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        raise InputError(f"{path}: the ending {path.suffix!r} is not one of {', '.join(endings)}")
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; give the path of a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+
+
+def write_functions(
+    path: Path,
+    mesh: TriMesh,
+    functions: Mapping[str, FloatArray],
+    arrays: Mapping[str, Any],
+    config: Mapping[str, Any],
+) -> None:
+    """Functions on the vertices as named scalars of a .ply or .vtk, or `arrays` as .npz."""
+    from finsler.files import write_npz
+    from finsler.mesh import write_mesh
+
+    if path.suffix.lower() == ".npz":
+        write_npz(path, arrays, config)
+    else:
+        write_mesh(path, mesh, scalars=dict(functions))
+
+
+def scalar_name(prefix: str, value: float) -> str:
+    """A name that mesh formats accept: ("heat", 0.0025) becomes heat_0p0025."""
+    digits = repr(value).removesuffix(".0").replace(".", "p").replace("-", "m").replace("+", "")
+    return f"{prefix}_{digits}"
+
+
+def in_rows(panels: Sequence[Panel], length: int = 4) -> list[Sequence[Panel]]:
+    """Panels in rows of a figure."""
+    return [panels[i : i + length] for i in range(0, len(panels), length)]
+
+
+def nearest_vertex(mesh: TriMesh) -> int:
+    """The vertex nearest to the viewer of a figure: where a source sits unless one is chosen."""
+    import numpy as np
+
+    from finsler.view import Camera
+
+    return int(np.argmax(mesh.vertices @ np.asarray(Camera().direction)))
+
+
+def camera_facing(mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Camera:
+    """The usual camera where it looks down on the vertex, else one straight above it.
+
+    `steepness` is the least cosine of the angle between its direction and the vertex normal.
+    """
+    import numpy as np
+
+    from finsler.mesh.measures import vertex_normals
+    from finsler.view import Camera
+
+    usual = Camera()
+    normal = vertex_normals(mesh)[vertex]
+    if normal @ usual.direction > steepness * np.linalg.norm(usual.direction) or not normal.any():
+        return usual
+    x, y, z = (float(c) for c in normal)
+    up = usual.up if abs(y) < 0.9 else (0.0, 0.0, -1.0)
+    return Camera(direction=(x, y, z), up=up)
+
+
+def write_animation(
+    path: Path, rows: Sequence[Sequence[Panel]], labels: Sequence[str], *, camera: Camera
+) -> None:
+    """Draw rows of panels, each row one picture with a label, into a GIF; with a progress bar."""
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import track
+
+    from finsler.view import render_panel, save_animation
+
+    console = Console(stderr=True)
+    bar = track(rows, "animation", console=console, disable=not console.is_terminal)
+    pictures = [
+        np.concatenate([render_panel(p, camera=camera, size=_PICTURE) for p in row], axis=1)
+        for row in bar
+    ]
+    save_animation(path, pictures, labels)

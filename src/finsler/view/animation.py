@@ -1,0 +1,100 @@
+"""Animations: pictures one after the other in a GIF."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.errors import InputError
+from finsler.files import write_bytes
+
+# Pictures that the common palette is taken from, and the colours it has beside black and white.
+_SAMPLED = 12
+_COLORS = 254
+
+
+def save_animation(
+    path: str | os.PathLike[str],
+    pictures: Sequence[NDArray[np.uint8]],
+    labels: Sequence[str] | None = None,
+    *,
+    pause: int = 80,
+    last_pause: int = 1000,
+) -> Path:
+    """Write an endless GIF, each picture with its label in the upper left corner.
+
+    All pictures share one palette, so that colours do not flicker.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in .gif; a file there is replaced only once the new one is complete.
+    pictures : sequence of (height, width, 3) uint8
+        RGB, all of one size, as [`render_panel`][finsler.view.render_panel] makes them.
+    labels : sequence of str, optional
+        One for each picture.
+    pause, last_pause : int
+        Milliseconds that a picture and the last one stay.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    InputError
+        No picture, another type or ending, sizes that differ, another number of labels, or pillow
+        is not installed.
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".gif":
+        raise InputError(f"{target} must end in .gif")
+    _check_pictures(pictures)
+    if labels is not None and len(labels) != len(pictures):
+        raise InputError(f"there are {len(labels)} labels for {len(pictures)} pictures")
+    if importlib.util.find_spec("PIL") is None:
+        raise InputError("pillow is not installed; animations need it: pip install 'finsler[view]'")
+    pauses = [pause] * (len(pictures) - 1) + [last_pause]
+    return write_bytes(target, _gif(pictures, labels or [""] * len(pictures), pauses))
+
+
+def _check_pictures(pictures: Sequence[NDArray[np.uint8]]) -> None:
+    if len(pictures) == 0:
+        raise InputError("an animation needs at least one picture")
+    for i, picture in enumerate(pictures):
+        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+            raise InputError(
+                f"picture {i} has shape {picture.shape} and type {picture.dtype}; it must be"
+                " (height, width, 3) of type uint8"
+            )
+        if picture.shape != pictures[0].shape:
+            raise InputError(
+                f"picture {i} has shape {picture.shape}, but the first {pictures[0].shape};"
+                " draw all in one size"
+            )
+
+
+def _gif(
+    pictures: Sequence[NDArray[np.uint8]], labels: Sequence[str], pauses: Sequence[int]
+) -> bytes:
+    from PIL import Image, ImageDraw, ImageFont
+
+    strip = Image.fromarray(np.concatenate(pictures[:: max(1, len(pictures) // _SAMPLED)]))
+    common = strip.quantize(colors=_COLORS, method=Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*common[: 3 * _COLORS], 0, 0, 0, 255, 255, 255])
+    images = [Image.fromarray(picture) for picture in pictures]
+    font = ImageFont.load_default(18)
+    for image, label in zip(images, labels, strict=True):
+        ImageDraw.Draw(image).text((12, 10), label, fill="black", font=font)
+    first, *rest = (image.quantize(palette=palette) for image in images)
+    buffer = io.BytesIO()
+    first.save(buffer, "GIF", save_all=True, append_images=rest, duration=pauses, loop=0)
+    return buffer.getvalue()
