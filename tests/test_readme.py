@@ -16,8 +16,11 @@ def test_code_runs(block, tmp_path, monkeypatch):
     exec(block, namespace)
     if "save_figure" in block:
         assert (tmp_path / "heat.png").stat().st_size > 10_000
-    else:
+    elif "W" in namespace:
         assert namespace["W"].shape == (len(namespace["S"]),) * 2
+    else:
+        assert abs(namespace["there"] - namespace["back"]).max() > 0.5
+        assert namespace["path"].length > 0 and namespace["step"].iterations > 0
 
 
 def test_there_is_a_picture_and_two_commands():
