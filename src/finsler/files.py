@@ -66,7 +66,8 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
         The file is missing or damaged, or lacks one of the names.
     """
     try:
-        with np.load(path, allow_pickle=False) as data:
+        # Opened here: numpy leaves the file open where it is no archive.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
             return {name: data[name] for name in names}
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file; check the path") from error
@@ -74,7 +75,7 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
         raise InputError(
             f"{path}: the file holds no array {error}; was it written by finsler?"
         ) from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: this is not an npz file of plain arrays ({error})") from error
 
 

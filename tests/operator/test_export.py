@@ -57,6 +57,10 @@ def test_refusals(tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"not a zip file at all")
     with pytest.raises(finsler.InputError, match="not an npz file"):
         finsler.load_operators(tmp_path / "bad.npz")
+    with open(tmp_path / "single.npz", "wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(finsler.InputError, match="not an npz file"):
+        finsler.load_operators(tmp_path / "single.npz")
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(finsler.InputError, match="holds no array"):
         finsler.load_operators(tmp_path / "other.npz")
