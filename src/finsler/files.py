@@ -18,6 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from finsler.errors import InputError
 
 
+_PACKAGES = ("finsler", "numpy", "scipy", "numba", "cholespy", "potpourri3d", "pygeodesic", "torch")
+# What numpy and zipfile raise on files that are no archive of plain arrays, or a damaged one.
+_DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError)
+
+
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write beside the target, then rename: the target is old or complete, never half written.
 
@@ -75,7 +80,7 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
         raise InputError(
             f"{path}: the file holds no array {error}; was it written by finsler?"
         ) from error
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (*_DAMAGE, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: this is not an npz file of plain arrays ({error})") from error
 
 
@@ -86,7 +91,7 @@ def record(config: Mapping[str, Any]) -> str:
 
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for package in ("finsler", "numpy", "scipy", "numba", "cholespy"):
+    for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

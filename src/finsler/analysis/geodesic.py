@@ -133,7 +133,16 @@ def _exact(mesh: TriMesh) -> _FromSet:
     from pygeodesic.geodesic import PyGeodesicAlgorithmExact
 
     solver = PyGeodesicAlgorithmExact(mesh.vertices, mesh.faces)
-    return lambda points: np.asarray(solver.geodesicDistances(points, None)[0])
+    part = vertex_components(mesh)
+
+    def distance(points: IntArray) -> FloatArray:
+        # Asked for vertices that no source reaches, the library reads what it never wrote.
+        reached = np.flatnonzero(np.isin(part, part[points]))
+        found = np.full(mesh.n_vertices, np.inf)
+        found[reached] = solver.geodesicDistances(points, reached)[0]
+        return found
+
+    return distance
 
 
 def _reachable(distance: FloatArray, part: IntArray, points: IntArray) -> FloatArray:

@@ -4,6 +4,7 @@ Importing this package loads neither matplotlib nor VTK; drawing does (`pip inst
 """
 
 from finsler.view.animation import save_animation
+from finsler.view.curves import plot_error_curves
 from finsler.view.figures import plot_spectrum, save_figure
 from finsler.view.panel import Camera, Panel
 from finsler.view.renderer import RendererWarning, render_panel, renderer_name
@@ -12,6 +13,7 @@ __all__ = [
     "Camera",
     "Panel",
     "RendererWarning",
+    "plot_error_curves",
     "plot_spectrum",
     "render_panel",
     "renderer_name",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.renderer import render_panel, require_matplotlib
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Dates are left out, so that the same input gives the same file.
@@ -159,31 +160,52 @@ def plot_spectrum(
     curves = {label: _checked_curve(label, values) for label, values in spectra.items()}
     if not curves:
         raise InputError("there is no spectrum to plot; give at least one label with eigenvalues")
+
+    def finish(axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        for line, values in zip(axes.get_lines(), curves.values(), strict=True):
+            line.set(marker="o" if len(values) <= 40 else "", markersize=2.2)
+        axes.set(xlabel=x_label, ylabel=y_label, title=title or "")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+
+    lines = {label: (np.arange(len(values)), values) for label, values in curves.items()}
+    return write_lines(target, lines, finish, size=size, dpi=dpi)
+
+
+def write_lines(
+    path: str | os.PathLike[str],
+    lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    finish: Callable[[Axes], None],
+    *,
+    size: tuple[float, float],
+    dpi: int,
+    legend: Literal["best", "lower right"] = "best",
+) -> Path:
+    """Write curves (x, y) in the common style; `finish` labels the axes, before the legend."""
+    target = _checked_target(path)
     _check_size(size, dpi)
     require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
-        for i, (label, values) in enumerate(curves.items()):
+        for i, (label, (x, y)) in enumerate(lines.items()):
             axes.plot(
-                values,
+                x,
+                y,
                 color=_LINE_COLORS[i % len(_LINE_COLORS)],
                 linestyle=_LINE_STYLES[i % len(_LINE_STYLES)],
                 linewidth=1.2,
-                marker="o" if len(values) <= 40 else None,
-                markersize=2.2,
                 label=label,
             )
-        axes.set(xlabel=x_label, ylabel=y_label, title=title or "")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+        finish(axes)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="0.9", linewidth=0.5)
         axes.set_axisbelow(True)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc=legend)
         content = _encoded(figure, target, dpi)
     return write_bytes(target, content)
 

@@ -1,0 +1,239 @@
+"""`finsler evaluate`: how good predicted correspondences are."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finsler.cli.options import AsJson
+from finsler.cli.results import FIGURE_ENDINGS, checked_target
+
+if TYPE_CHECKING:
+    from finsler.evaluation import DistancesOnDemand, Evaluation, Predictions, ReferenceDistances
+    from finsler.mesh import TriMesh
+
+
+class Normalization(StrEnum):
+    """What distances are divided by."""
+
+    sqrt_area = "sqrt_area"
+    diameter = "diameter"
+
+
+class Distances(StrEnum):
+    """How geodesic distances are computed."""
+
+    fmm = "fmm"
+    heat = "heat"
+    exact = "exact"
+
+
+def evaluate(
+    predictions: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PREDICTIONS",
+            help="Files of predictions (.npz), one for each run; several are taken as the seeds of"
+            " one experiment.",
+        ),
+    ],
+    collection: Annotated[
+        str,
+        typer.Option(
+            metavar="COLLECTION",
+            help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, ...; as for"
+            " `finsler prepare`.",
+        ),
+    ],
+    normalization: Annotated[
+        Normalization,
+        typer.Option(help="Divide distances by √area of the reference, or by its diameter."),
+    ] = Normalization.sqrt_area,
+    distances: Annotated[
+        Distances,
+        typer.Option(
+            help="fmm: fast marching; heat: twice as fast, but one edge comes out an eighth too"
+            " short, so that the share within 0.01 is too high; exact: on the polyhedron, 50 times"
+            " as slow."
+        ),
+    ] = Distances.fmm,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep the distances of the reference here."),
+    ] = None,
+    memory: Annotated[
+        float,
+        typer.Option(
+            help="GiB for the matrix of distances; above it rows are computed and not kept."
+        ),
+    ] = 4.0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write everything found: .json."),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write tables in Markdown: .md.")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the cumulative curves: .png, .svg or .pdf."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score predicted correspondences by the Princeton protocol.
+
+    For each vertex: the geodesic distance on the reference shape between the predicted and the true
+    vertex. Given are the share of exact matches, the share within 0.01, the mean times 100, and the
+    area under the cumulative curve over 0..0.25; on the vertices whose truth is given, and on all.
+    With several files also half of the width of Student's 95% interval over the runs.
+
+    Example: `finsler evaluate seed1.npz seed2.npz --collection faust_r:FAUST_r --table results.md`
+    """
+    from finsler.data import open_collection
+    from finsler.errors import InputError
+    from finsler.evaluation import evaluate as run
+    from finsler.evaluation import load_predictions, markdown_report, results_dict, write_results
+    from finsler.files import write_bytes
+
+    checked_target(out, (".json",))
+    checked_target(table, (".md",))
+    checked_target(figure, FIGURE_ENDINGS)
+    if len({path.resolve() for path in predictions}) < len(predictions):
+        raise InputError("a file of predictions is given twice; each run counts once")
+    shapes = open_collection(collection)
+    # Shapes are needed to check the predictions and to score each run: read them once.
+    shapes = dataclasses.replace(shapes, load=functools.cache(shapes.load))
+    runs: dict[str, Predictions] = {
+        label: load_predictions(path, shapes)
+        for label, path in zip(_labels(predictions), predictions, strict=True)
+    }
+    reference = shapes[shapes.reference].mesh
+    measured = _distances(reference, distances.value, cache, memory)
+    total = sum(len(predicted.names) for predicted in runs.values())
+    with _progress() as bar:
+        task = bar.add_task("scoring", total=total)
+        found = run(
+            runs,
+            shapes,
+            measured,
+            normalization=normalization.value,
+            progress=lambda name: bar.advance(task),
+        )
+    config = {
+        "predictions": list(runs),
+        "collection": shapes.name,
+        "normalization": normalization.value,
+        "distances": distances.value,
+    }
+    if figure is not None:
+        _draw(figure, found)
+    if table is not None:
+        write_bytes(table, markdown_report(found).encode())
+    results = results_dict(found, config)
+    if out is not None:
+        write_results(out, results)
+    files = [str(path) for path in (figure, table, out) if path is not None]
+    if as_json:
+        print(json.dumps({**_short(results), "files": files}, indent=2, allow_nan=False))
+    else:
+        _print(found, files)
+
+
+def _labels(paths: list[Path]) -> list[str]:
+    """The file names, or where two are the same, the paths."""
+    names = [path.name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _progress() -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
+
+
+def _distances(
+    mesh: TriMesh, method: str, cache: Path | None, memory: float
+) -> ReferenceDistances | DistancesOnDemand:
+    """All distances of the reference where they fit into memory, else those needed."""
+    from finsler.evaluation import DistancesOnDemand, matrix_memory, reference_distances
+
+    if matrix_memory(mesh.n_vertices) > memory:
+        return DistancesOnDemand(mesh, method)
+    with _progress() as bar:
+        task = bar.add_task("distances on the reference", total=mesh.n_vertices)
+        return reference_distances(
+            mesh,
+            method=method,
+            cache=cache,
+            memory=memory,
+            progress=lambda done, of: bar.update(task, completed=done),
+        )
+
+
+def _draw(path: Path, found: Evaluation) -> None:
+    from finsler.view import plot_error_curves
+
+    curves = {}
+    for label, summary in (
+        ("vertices with ground truth", found.summary("named")),
+        ("all vertices", found.summary("every")),
+    ):
+        if summary is not None:
+            curves[label] = summary.grid, summary.curve
+    size = r"$\sqrt{\mathrm{area}}$" if found.normalization == "sqrt_area" else "diameter"
+    plot_error_curves(path, curves, x_label=rf"geodesic error $r$ / {size}")
+
+
+def _short(results: dict[str, Any]) -> dict[str, Any]:
+    """The results without curves and runs."""
+    keys = ("collection", "normalization", "distances", "radius", "interval", "missing", "config")
+    summary = {
+        vertices: figures and {name: figures[name] for name in figures if name != "curve"}
+        for vertices, figures in results["summary"].items()
+    }
+    end = results["grid"][-1]
+    return {key: results[key] for key in keys} | {
+        "auc_range": [0.0, end],
+        "summary": summary,
+        "shapes": results["shapes"],
+    }
+
+
+def _print(found: Evaluation, files: list[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from finsler.evaluation.report import heading_cells, row_cells
+
+    console = Console(highlight=False, soft_wrap=True)
+    size = {"sqrt_area": "√area", "diameter": "the diameter"}[found.normalization]
+    console.print(
+        f"{found.collection}: {len(found.shapes)} shapes, runs: {len(found.runs)}; {found.method}"
+        f" distances divided by {size} of the reference",
+        markup=False,
+    )
+    if found.missing:
+        console.print(
+            f"not scored, as there are no predictions: {len(found.missing)} of the test shapes"
+        )
+    every = found.summary("every")
+    assert every is not None
+    view = Table(box=None, pad_edge=False)
+    view.add_column("vertices")
+    for heading in heading_cells(float(every.grid[-1])):
+        view.add_column(heading, justify="right")
+    view.add_row("with ground truth", *row_cells(found.summary("named")))
+    view.add_row("all", *row_cells(every))
+    console.print(view)
+    if len(found.runs) > 1:
+        console.print(f"± half of the width of Student's {100 * found.level:g}% interval")
+    for path in files:
+        console.print(f"Wrote {path}", markup=False)

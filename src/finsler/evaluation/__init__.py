@@ -1,0 +1,59 @@
+"""How good a correspondence is: geodesic errors, scores with intervals, and reports."""
+
+from finsler.evaluation.curves import (
+    Interval,
+    Score,
+    Summary,
+    combine,
+    score,
+    student_interval,
+    summarize,
+)
+from finsler.evaluation.distances import (
+    CacheWarning,
+    DistancesOnDemand,
+    ReferenceDistances,
+    matrix_memory,
+    reference_distances,
+)
+from finsler.evaluation.error import geodesic_errors
+from finsler.evaluation.predictions import Predictions, load_predictions, save_predictions
+from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, evaluate, score_shape
+from finsler.evaluation.report import (
+    Comparison,
+    compare,
+    markdown_report,
+    markdown_table,
+    results_dict,
+    write_results,
+)
+
+__all__ = [
+    "CacheWarning",
+    "Comparison",
+    "DistancesOnDemand",
+    "Evaluation",
+    "Interval",
+    "Predictions",
+    "ReferenceDistances",
+    "RunScore",
+    "Score",
+    "ShapeScore",
+    "Summary",
+    "combine",
+    "compare",
+    "evaluate",
+    "geodesic_errors",
+    "load_predictions",
+    "markdown_report",
+    "markdown_table",
+    "matrix_memory",
+    "reference_distances",
+    "results_dict",
+    "save_predictions",
+    "score",
+    "score_shape",
+    "student_interval",
+    "summarize",
+    "write_results",
+]

@@ -1,0 +1,307 @@
+"""Results as JSON and as Markdown tables, beside published figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finsler.errors import InputError
+from finsler.evaluation.curves import MEASURES, RADIUS, Interval, Score, Summary
+from finsler.evaluation.error import NORMALIZATIONS
+from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, Vertices
+from finsler.files import record, write_bytes
+
+# Figures that do not depend on what distances are divided by.
+_FREE_OF_UNITS = ("exact",)
+_VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
+_SIZES = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Published figures, and ours minus them where both mean the same.
+
+    `figures` and `differences` have keys from exact, within (shares), mean (times 100) and auc.
+    """
+
+    label: str
+    citation: str
+    normalization: str
+    figures: Mapping[str, float]
+    differences: Mapping[str, float]
+
+
+def compare(
+    evaluation: Evaluation, published: Mapping[str, Mapping[str, Any]]
+) -> tuple[Comparison, ...]:
+    """Set published figures beside ours.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    published : mapping of str to mapping
+        By label, with the keys `citation` (where the figures stand), `normalization` ("sqrt_area"
+        or "diameter"), `vertices` ("named" or "every", by default "every"), and any of `exact`,
+        `within` (shares, at most 1), `mean` (times 100) and `auc`, as in
+        [`Score`][finsler.evaluation.Score].
+
+    Returns
+    -------
+    tuple of Comparison
+        Differences are left out where the normalization is another one, except that of exact
+        matches, which do not depend on it.
+
+    Raises
+    ------
+    InputError
+        No citation, another normalization, a key that is not known, or a value that is not a
+        number.
+    """
+    return tuple(_compared(evaluation, label, entry) for label, entry in published.items())
+
+
+def results_dict(
+    evaluation: Evaluation,
+    config: Mapping[str, Any],
+    published: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Everything that was found, with configuration, versions and hardware, ready for JSON.
+
+    Curves are given of the whole collection, not of each shape. Infinite means are null.
+    """
+    some = next(iter(evaluation.runs.values())).every
+    return {
+        **json.loads(record(config)),
+        "collection": evaluation.collection,
+        "missing": list(evaluation.missing),
+        "normalization": evaluation.normalization,
+        "distances": {
+            "method": evaluation.method,
+            "area": evaluation.area,
+            "diameter": evaluation.diameter,
+        },
+        "radius": RADIUS,
+        "interval": {"kind": "Student t", "level": evaluation.level, "runs": len(evaluation.runs)},
+        "grid": some.grid.tolist(),
+        "summary": {
+            "named": _summary_dict(evaluation.summary("named"), curve=True),
+            "every": _summary_dict(evaluation.summary("every"), curve=True),
+        },
+        "shapes": {
+            name: {
+                "named": _summary_dict(evaluation.summary("named", name)),
+                "every": _summary_dict(evaluation.summary("every", name)),
+            }
+            for name in evaluation.shapes
+        },
+        "runs": {label: _run_dict(run) for label, run in evaluation.runs.items()},
+        "published": [
+            {
+                "label": c.label,
+                "citation": c.citation,
+                "normalization": c.normalization,
+                "figures": dict(c.figures),
+                "ours_minus_published": dict(c.differences),
+            }
+            for c in compare(evaluation, published or {})
+        ],
+    }
+
+
+def write_results(path: str | os.PathLike[str], results: Mapping[str, Any]) -> Path:
+    """Write `results_dict` as JSON, whole or not at all."""
+    return write_bytes(path, (json.dumps(results, indent=2, allow_nan=False) + "\n").encode())
+
+
+def markdown_table(
+    rows: Mapping[str, Score | Summary | Mapping[str, float] | None],
+    *,
+    heading: str,
+    range_end: float,
+) -> str:
+    """A Markdown table: a row for each label, mean ± half-width for each measure.
+
+    Parameters
+    ----------
+    rows : mapping of str to Score, Summary or figures
+        None, and figures that are missing, become dashes.
+    heading : str
+        Of the first column.
+    range_end : float
+        End of the range of the AUC, for its heading.
+    """
+    lines = [[heading, *heading_cells(range_end)], ["---", *["---:"] * len(MEASURES)]]
+    lines += [[_escaped(label), *row_cells(row)] for label, row in rows.items()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def heading_cells(range_end: float) -> Sequence[str]:
+    """Headings of the four measures."""
+    return ["exact, %", f"within {RADIUS:g}, %", "mean × 100", f"AUC, 0..{range_end:g}"]
+
+
+def markdown_report(
+    evaluation: Evaluation,
+    published: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    label: str = "ours",
+) -> str:
+    """The figures of the collection, published ones below them, and those of each shape."""
+    every = evaluation.summary("every")
+    assert every is not None
+    named = evaluation.summary("named")
+    end = float(every.grid[-1])
+    others = compare(evaluation, published or {})
+    rows: dict[str, Summary | Mapping[str, float] | None] = {
+        f"{label}, {_VERTICES['named']}": named,
+        f"{label}, {_VERTICES['every']}": every,
+    }
+    notes = []
+    for i, c in enumerate(others, start=1):
+        rows[f"{c.label} [{i}]"] = c.figures
+        notes.append(
+            f"[{i}] {c.citation}; divided by {_SIZES[c.normalization]}.{_differences(c)}\n"
+        )
+    kind: Vertices = "every" if named is None else "named"
+    shapes = {name: evaluation.summary(kind, name) for name in evaluation.shapes}
+    parts = [
+        f"# {_escaped(evaluation.collection)}: {len(evaluation.shapes)} shapes\n",
+        _explanation(evaluation),
+        markdown_table(rows, heading="method", range_end=end),
+        *notes,
+        f"## Each shape, {_VERTICES[kind]}\n",
+        markdown_table(shapes, heading="shape", range_end=end),
+    ]
+    return "\n".join(parts)
+
+
+def _explanation(evaluation: Evaluation) -> str:
+    runs = len(evaluation.runs)
+    spread = (
+        f"mean of {runs} runs ± half-width of Student's {100 * evaluation.level:g}% interval"
+        if runs > 1
+        else "one run"
+    )
+    missing = (
+        f" Not scored, as there are no predictions: {len(evaluation.missing)} of the test shapes."
+        if evaluation.missing
+        else ""
+    )
+    return (
+        f"Geodesic distance ({evaluation.method}) on the reference between predicted and true"
+        f" vertex, divided by {_SIZES[evaluation.normalization]}; {spread}.{missing}\n"
+    )
+
+
+def _differences(comparison: Comparison) -> str:
+    if not comparison.differences:
+        return ""
+    cells = dict(zip(MEASURES, row_cells(comparison.differences, signed=True), strict=True))
+    return (
+        " Ours minus these: "
+        + ", ".join(
+            f"{name} {cells[name]}{'%' if name in ('exact', 'within') else ''}"
+            for name in comparison.differences
+        )
+        + "."
+    )
+
+
+def _compared(evaluation: Evaluation, label: str, entry: Mapping[str, Any]) -> Comparison:
+    known = {"citation", "normalization", "vertices", *MEASURES}
+    if not set(entry) <= known:
+        raise InputError(f"published {label!r}: {min(set(entry) - known)!r} is not known")
+    citation, normalization = entry.get("citation"), entry.get("normalization")
+    if not isinstance(citation, str) or not citation.strip():
+        raise InputError(f"published {label!r} has no citation; say where the figures stand")
+    if normalization not in NORMALIZATIONS:
+        raise InputError(
+            f'published {label!r}: normalization must be "sqrt_area" or "diameter", not'
+            f" {normalization!r}"
+        )
+    vertices = entry.get("vertices", "every")
+    if vertices not in ("named", "every"):
+        raise InputError(
+            f'published {label!r}: vertices must be "named" or "every", not {vertices!r}'
+        )
+    figures = {name: _number(label, name, entry[name]) for name in MEASURES if name in entry}
+    ours = evaluation.summary(vertices)
+    same = normalization == evaluation.normalization
+    differences = {
+        name: getattr(ours, name).mean - value
+        for name, value in figures.items()
+        if ours is not None and (same or name in _FREE_OF_UNITS)
+    }
+    finite = {name: value for name, value in differences.items() if math.isfinite(value)}
+    return Comparison(label, citation.strip(), normalization, figures, finite)
+
+
+def _number(label: str, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"published {label!r}: {name} must be a number, not {value!r}")
+    if name != "mean" and not 0.0 <= value <= 1.0:
+        raise InputError(f"published {label!r}: {name} is {value}; give a share between 0 and 1")
+    return float(value)
+
+
+def _run_dict(run: RunScore) -> dict[str, Any]:
+    return {
+        "record": dict(run.record),
+        "named": _score_dict(run.named, curve=True),
+        "every": _score_dict(run.every, curve=True),
+        "shapes": {shape.name: _shape_dict(shape) for shape in run.shapes},
+    }
+
+
+def _shape_dict(shape: ShapeScore) -> dict[str, Any]:
+    return {"named": _score_dict(shape.named), "every": _score_dict(shape.every)}
+
+
+def _score_dict(score: Score | None, *, curve: bool = False) -> dict[str, Any] | None:
+    if score is None:
+        return None
+    figures = {name: _finite(getattr(score, name)) for name in MEASURES}
+    return {"count": score.count, **figures, **({"curve": score.curve.tolist()} if curve else {})}
+
+
+def _summary_dict(summary: Summary | None, *, curve: bool = False) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    intervals: dict[str, Interval] = {name: getattr(summary, name) for name in MEASURES}
+    figures = {
+        name: {"mean": _finite(interval.mean), "half_width": interval.half_width}
+        for name, interval in intervals.items()
+    }
+    return {**figures, **({"curve": summary.curve.tolist()} if curve else {})}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def row_cells(
+    row: Score | Summary | Mapping[str, float] | None, *, signed: bool = False
+) -> Sequence[str]:
+    """The four measures as text; shares in per cent, a dash where there is none."""
+    values = row if isinstance(row, Mapping) else {m: getattr(row, m, None) for m in MEASURES}
+    formats = {"exact": (100.0, 2), "within": (100.0, 2), "mean": (1.0, 3), "auc": (1.0, 4)}
+    cells = []
+    for name, (factor, digits) in formats.items():
+        value = values.get(name)
+        if value is None:
+            cells.append("-")
+            continue
+        middle = value.mean if isinstance(value, Interval) else value
+        half = value.half_width if isinstance(value, Interval) else None
+        text = f"{factor * middle:{'+' if signed else ''}.{digits}f}"
+        cells.append(text if half is None else f"{text} ± {factor * half:.{digits}f}")
+    return cells
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
