@@ -12,12 +12,16 @@ from typing import Annotated
 import typer
 
 from finsler import __version__
+from finsler.cli.data import data
 from finsler.cli.demo import demo
+from finsler.cli.describe import describe
 from finsler.cli.distance import distance
+from finsler.cli.evaluate import evaluate
 from finsler.cli.heat import heat
 from finsler.cli.info import info
 from finsler.cli.kernel import kernel
 from finsler.cli.operator import operator
+from finsler.cli.prepare import prepare
 from finsler.cli.spectrum import spectrum
 from finsler.errors import ConvergenceError, InputError
 
@@ -37,7 +41,11 @@ app.command("spectrum")(spectrum)
 app.command("kernel")(kernel)
 app.command("heat")(heat)
 app.command("distance")(distance)
+app.command("describe")(describe)
+app.command("prepare")(prepare)
+app.command("evaluate")(evaluate)
 app.command("demo")(demo)
+app.add_typer(data)
 
 
 def _print_version(wanted: bool) -> None:

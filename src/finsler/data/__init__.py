@@ -1,5 +1,46 @@
-"""Shape collections with ground truth."""
+"""Shape collections with ground truth, and prepared stores of them."""
 
+from finsler.data.check import Finding, SetReport, check_collection
 from finsler.data.collection import Collection, Shape
+from finsler.data.faust import faust_r, faust_registrations
+from finsler.data.labels import Labels, canonical_labels, filled_labels
+from finsler.data.opening import find_collections, open_collection
+from finsler.data.pack import pack, packed
+from finsler.data.partial import Partial, cut, holes, partial_collection
+from finsler.data.preparation import Prepared, prepare
+from finsler.data.scape import scape_r
+from finsler.data.shrec16 import shrec16
+from finsler.data.store import PrepareConfig, PreparedShape, Store
+from finsler.data.stored import write_collection
+from finsler.data.tosca import TOSCA_CATEGORIES, tosca_r
 
-__all__ = ["Collection", "Shape"]
+__all__ = [
+    "TOSCA_CATEGORIES",
+    "Collection",
+    "Finding",
+    "Labels",
+    "Partial",
+    "PrepareConfig",
+    "Prepared",
+    "PreparedShape",
+    "SetReport",
+    "Shape",
+    "Store",
+    "canonical_labels",
+    "check_collection",
+    "cut",
+    "faust_r",
+    "faust_registrations",
+    "filled_labels",
+    "find_collections",
+    "holes",
+    "open_collection",
+    "pack",
+    "packed",
+    "partial_collection",
+    "prepare",
+    "scape_r",
+    "shrec16",
+    "tosca_r",
+    "write_collection",
+]

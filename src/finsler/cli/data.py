@@ -1,0 +1,258 @@
+"""`finsler data`: check and pack data sets, and make partial and synthetic ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finsler.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from finsler.data.check import SetReport
+    from finsler.data.collection import Collection
+
+data = typer.Typer(
+    name="data",
+    help="Check and pack data sets, and make partial and synthetic ones.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+class Partiality(StrEnum):
+    """What is taken away."""
+
+    cuts = "cuts"
+    holes = "holes"
+
+
+EmptyFolder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Folder to write; made if missing, must be empty.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
+
+
+@data.command("check")
+def check(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="Folder of a data set, or the one around it.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Examine the data sets in a folder: files, indices, meshes, units.
+
+    FAUST_r, the FAUST registrations, SCAPE_r, TOSCA_r, SHREC'16 and folders that `finsler data`
+    wrote are recognised by their layout. The exit code is 0 when everything can be used, 2 when
+    something cannot. "named": share of the vertices with ground truth, mean and range; "repeated":
+    share of the lines that name a vertex once more.
+
+    Example: `finsler data check data/FAUST_r`
+    """
+    from finsler.data.check import check_collection
+
+    with _progress() as bar:
+        task = bar.add_task("shapes", total=None)
+        reports = check_collection(
+            path, progress=lambda done, of: bar.update(task, completed=done, total=of)
+        )
+    usable = all(report.usable for report in reports)
+    if as_json:
+        sets = [report.to_dict() for report in reports]
+        print(json.dumps({"path": str(path), "usable": usable, "sets": sets}, indent=2))
+    else:
+        _print_reports(reports)
+    if not usable:
+        raise typer.Exit(2)
+
+
+@data.command("make-partial")
+def make_partial(
+    collection: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION",
+            help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, tosca_r:PATH:cat.",
+        ),
+    ],
+    folder: EmptyFolder,
+    kind: Annotated[
+        Partiality, typer.Option(help="Cut by a plane, or eat holes into the shapes.")
+    ] = Partiality.cuts,
+    per_shape: Annotated[int, typer.Option(help="Partial shapes of each full one.", min=1)] = 1,
+    share: Annotated[
+        tuple[float, float],
+        typer.Option(help="Smallest and largest share of the area to keep.", metavar="LOW HIGH"),
+    ] = (0.4, 0.8),
+    discs: Annotated[int, typer.Option(help="With holes: how many.", min=1)] = 12,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make partial shapes from full ones, with ground truth on the full reference shape.
+
+    Written are `off/*.off`, `corres/*.vts` (line i: reference vertex, from 1, of vertex i) and
+    `split.json`; other commands take the folder as a collection. The licence of the full shapes
+    holds for their parts too.
+
+    Example: `finsler data make-partial tosca_r:data/TOSCA_r:cat cat_cuts --per-shape 2`
+    """
+    from finsler.data.opening import open_collection
+    from finsler.data.partial import partial_collection
+
+    full = open_collection(collection)
+    made = partial_collection(
+        full, kind.value, per_shape=per_shape, share=share, seed=seed, seeds=discs
+    )
+    config = {
+        "source": full.name,
+        "kind": kind.value,
+        "per_shape": per_shape,
+        "share": list(share),
+        "seed": seed,
+        **({"discs": discs} if kind is Partiality.holes else {}),
+    }
+    _write(folder, made, config, as_json)
+
+
+@data.command("pack")
+def pack(
+    collection: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION",
+            help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, tosca_r:PATH:cat,"
+            " shrec16:PATH:cuts:cat, synthetic:humanoid.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .npz.")],
+    as_json: AsJson = False,
+) -> None:
+    """Put meshes, labels and splits of a collection into one small file, without loss.
+
+    On another machine, which needs none of the mesh libraries, `finsler prepare pack:FILE` computes
+    operators and descriptors from it.
+
+    Example: `finsler data pack faust_r:data/FAUST_r -o faust.npz`
+    """
+    from finsler.cli.results import checked_target
+    from finsler.data import open_collection
+    from finsler.data import pack as write
+
+    checked_target(out, (".npz",))
+    shapes = open_collection(collection)
+    with _progress() as bar:
+        task = bar.add_task("shapes", total=len({*shapes.names, shapes.reference}))
+        write(shapes, out, progress=lambda name: bar.advance(task))
+    size = out.stat().st_size
+    report = {"file": str(out), "collection": shapes.name, "shapes": len(shapes), "bytes": size}
+    if as_json:
+        print(json.dumps(report, indent=2))
+        return
+    print(f"Wrote {out}: {shapes.name}, {len(shapes)} shapes, {size / 2**20:.1f} MiB.")
+
+
+@data.command("synthesize")
+def synthesize(
+    species: Annotated[str, typer.Argument(metavar="SPECIES", help="humanoid or quadruped.")],
+    folder: EmptyFolder,
+    train: Annotated[int, typer.Option(help="Shapes to train on.", min=1)] = 80,
+    test: Annotated[int, typer.Option(help="Shapes to test on.", min=1)] = 20,
+    vertices: Annotated[int, typer.Option(help="Vertices of a shape, about.", min=100)] = 2000,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection of synthetic shapes, free to use, with ground truth.
+
+    Written as `make-partial` writes it; other commands take the folder as a collection.
+
+    Example: `finsler data synthesize humanoid people --train 20 --test 5`
+    """
+    from finsler.data.synthetic import synthetic_collection
+
+    made = synthetic_collection(species, train=train, test=test, vertices=vertices, seed=seed)
+    config = {
+        "species": species,
+        "train": train,
+        "test": test,
+        "vertices": vertices,
+        "seed": seed,
+    }
+    _write(folder, made, config, as_json)
+
+
+def _write(folder: Path, made: Collection, config: Mapping[str, Any], as_json: bool) -> None:
+    from finsler.data.stored import write_collection
+
+    names = {made.reference, *made.names}
+    with _progress() as bar:
+        task = bar.add_task("shapes", total=len(names))
+        write_collection(folder, made, config, progress=lambda name: bar.advance(task))
+    if as_json:
+        answer = {
+            "path": str(folder),
+            "name": made.name,
+            "reference": made.reference,
+            "train": len(made.train),
+            "test": len(made.test),
+            "config": dict(config),
+        }
+        print(json.dumps(answer, indent=2))
+        return
+    print(
+        f"Wrote {folder}: {made.name}, {len(made.train)} shapes to train and {len(made.test)} to"
+        f" test, reference {made.reference}."
+    )
+
+
+def _progress() -> Progress:
+    """A bar on stderr; nothing where stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
+
+
+def _print_reports(reports: Sequence[SetReport]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for heading in (
+        "set",
+        "shapes",
+        "train",
+        "test",
+        "named",
+        "repeated",
+        "verdict",
+    ):
+        table.add_column(heading)
+    for report in reports:
+        named = "–"
+        if report.named_share is not None:
+            named = "{1:.0%} ({0:.0%} to {2:.0%})".format(*report.named_share)
+        repeated = "–" if report.repeated_share is None else f"{report.repeated_share:.0%}"
+        verdict = "[green]usable[/green]" if report.usable else "[red]unusable[/red]"
+        counts = map(str, (report.shapes, report.train, report.test))
+        table.add_row(escape(report.name), *counts, named, repeated, verdict)
+    console.print(table)
+    findings = [finding for report in reports for finding in report.findings]
+    if not findings:
+        console.print("[green]Nothing to complain about.[/green]")
+        return
+    color = {"error": "red", "warning": "yellow", "note": "blue"}
+    console.print(f"[yellow]Findings ({len(findings)})[/yellow]")
+    for finding in findings:
+        console.print(
+            f"- [{color[finding.severity]}]{finding.severity}[/] {escape(finding.subject)}:"
+            f" {escape(finding.what)}; {escape(finding.remedy)}."
+        )

@@ -1,0 +1,296 @@
+"""Prepared shapes on disk: what a network needs, computed once, found again by content."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.data.collection import Collection, Shape
+from finsler.errors import InputError
+from finsler.files import read_npz, write_bytes, write_npz
+from finsler.mesh.trimesh import FloatArray, TriMesh
+
+# Part of every key: raise it when what is computed changes, and old entries are not found again.
+FORMAT = 1
+
+_ARRAYS = (
+    "vertices",
+    "faces",
+    "labels",
+    "exact",
+    "theta",
+    "indptr",
+    "indices",
+    "values",
+    "lambda_max",
+    "mass",
+    "features",
+    "eigenvalues",
+    "eigenvectors",
+)
+
+
+@dataclass(frozen=True)
+class PrepareConfig:
+    """Everything that decides what is computed for a shape; all of it is part of the key.
+
+    Attributes
+    ----------
+    alpha, tau, angles, smoothing, normalization
+        Of the operators: see `angle_stack`, `principal_frames`, `chebyshev_operators`.
+    omega : {"constant", "curved", "flat"}
+        With "curved" or "flat" the strength of ω follows curvature up to `peak`, and `tau` is not
+        used.
+    peak : float
+    descriptor : {"shot", "xyz", "none"}
+    radius : float
+        Of SHOT, as a share of √area.
+    bins : int
+        Of SHOT.
+    eigenpairs : int
+        Of the isotropic Laplacian; 0 for none.
+    """
+
+    alpha: float = 10.0
+    tau: float = 0.1
+    angles: int = 8
+    smoothing: int = 10
+    normalization: str = "acscnn"
+    omega: str = "constant"
+    peak: float = 0.9
+    descriptor: str = "shot"
+    radius: float = 0.09
+    bins: int = 10
+    eigenpairs: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedShape:
+    """A shape ready for a network; areas are 1, floats are single precision.
+
+    Attributes
+    ----------
+    name : str
+    vertices, faces : (n, 3), (m, 3)
+        Scaled to area 1 and centred.
+    labels, exact : (n,)
+        As in [`Shape`][finsler.data.collection.Shape].
+    theta : (a,)
+    indptr, indices, values : (n + 1,), (nnz,), (a, nnz)
+        Rescaled operators L̂_θ on one pattern.
+    lambda_max : (a,)
+    mass : (n,)
+    features : (n, c)
+        The descriptor; c = 0 for none.
+    eigenvalues, eigenvectors : (k,), (n, k)
+    """
+
+    name: str
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.int32]
+    labels: NDArray[np.int32]
+    exact: NDArray[np.bool_]
+    theta: FloatArray
+    indptr: NDArray[np.int32]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+    lambda_max: FloatArray
+    mass: NDArray[np.float32]
+    features: NDArray[np.float32]
+    eigenvalues: FloatArray
+    eigenvectors: NDArray[np.float32]
+
+
+def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
+    """Normalise, then compute operators, descriptor and spectrum; in double, stored in single."""
+    from finsler.analysis import spectrum
+    from finsler.frames import principal_frames
+    from finsler.operator import angle_stack, chebyshev_operators, lbo
+
+    mesh = normalised(shape.mesh)
+    frames = principal_frames(mesh, smoothing=config.smoothing)
+    stack = angle_stack(
+        mesh, alpha=config.alpha, tau=_tau(mesh, config), angles=config.angles, frames=frames
+    )
+    operators = chebyshev_operators(stack, normalization=config.normalization)
+    pairs = spectrum(lbo(mesh), config.eigenpairs) if config.eigenpairs else None
+    empty = np.zeros((mesh.n_vertices, 0), dtype=np.float32)
+    return PreparedShape(
+        name=shape.name,
+        vertices=mesh.vertices.astype(np.float32),
+        faces=mesh.faces.astype(np.int32),
+        labels=shape.labels.astype(np.int32),
+        exact=shape.exact,
+        theta=operators.theta,
+        indptr=operators.indptr,
+        indices=operators.indices,
+        values=operators.values.astype(np.float32),
+        lambda_max=operators.lambda_max,
+        mass=stack.mass.astype(np.float32),
+        features=_features(mesh, config),
+        eigenvalues=np.zeros(0) if pairs is None else pairs.eigenvalues,
+        eigenvectors=empty if pairs is None else pairs.eigenvectors.astype(np.float32),
+    )
+
+
+def normalised(mesh: TriMesh) -> TriMesh:
+    """The mesh scaled to area 1, its centre of area at the origin."""
+    from finsler.mesh.measures import face_areas, require_usable_faces
+
+    require_usable_faces(mesh)
+    areas = face_areas(mesh)
+    centre = np.average(mesh.vertices[mesh.faces].mean(axis=1), axis=0, weights=areas)
+    return TriMesh((mesh.vertices - centre) / np.sqrt(areas.sum()), mesh.faces)
+
+
+def _tau(mesh: TriMesh, config: PrepareConfig) -> float | FloatArray:
+    from finsler.metric import curvature_strength, tau_of_strength
+
+    if config.omega == "constant":
+        return config.tau
+    strength = curvature_strength(
+        mesh, peak=config.peak, where=config.omega, smoothing=config.smoothing
+    )
+    return tau_of_strength(mesh, strength, alpha=config.alpha)
+
+
+def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
+    if config.descriptor == "shot":
+        from finsler.descriptors import shot
+
+        return np.asarray(shot(mesh, radius=config.radius, bins=config.bins), dtype=np.float32)
+    if config.descriptor == "xyz":
+        return mesh.vertices.astype(np.float32)
+    if config.descriptor == "none":
+        return np.zeros((mesh.n_vertices, 0), dtype=np.float32)
+    raise InputError(f'descriptor must be "shot", "xyz" or "none", not {config.descriptor!r}')
+
+
+def key_of(shape: Shape, config: PrepareConfig) -> str:
+    """Name of a shape's entry: a hash of its content and of everything that is done to it."""
+    digest = hashlib.sha256()
+    about = {"format": FORMAT, "name": shape.name, **dataclasses.asdict(config)}
+    digest.update(json.dumps(about, sort_keys=True).encode())
+    for array in (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact):
+        digest.update(str((array.shape, array.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """A folder of prepared shapes and the list of those that make up a collection.
+
+    `entries/KEY.npz` holds one shape; `store.json` names the shapes, their keys, splits, reference
+    and configuration. Entries are written whole or not at all, and the list last, so that a store
+    that was interrupted is continued by preparing again.
+    """
+
+    folder: Path
+    name: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    reference: str
+    keys: dict[str, str]
+    config: PrepareConfig
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Store:
+        """Read the list of a store."""
+        path = Path(folder) / "store.json"
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            if about["format"] != FORMAT:
+                raise InputError(
+                    f"{path}: format {about['format']}, this program reads {FORMAT}; prepare again"
+                )
+            config = PrepareConfig(**about["config"])
+            splits = tuple(about["train"]), tuple(about["test"])
+            keys = {str(name): _checked_key(key) for name, key in about["keys"].items()}
+            title, reference = str(about["name"]), str(about["reference"])
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{folder}: there is no finished store here (no store.json); run finsler prepare"
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path}: the list is damaged ({error}); prepare again") from error
+        return cls(Path(folder), title, *splits, reference, keys, config)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All shapes: those of training, then those of testing."""
+        return (*self.train, *self.test)
+
+    def __getitem__(self, name: str) -> PreparedShape:
+        """One prepared shape.
+
+        Raises
+        ------
+        InputError
+            The store has no such shape, or its entry is missing or damaged.
+        """
+        if name not in self.keys:
+            raise InputError(f"{self.folder}: the store has no shape {name!r}")
+        return read_entry(entry_path(self.folder, self.keys[name]), name)
+
+
+def entry_path(folder: Path, key: str) -> Path:
+    """Where the entry with a key lies in a store."""
+    return folder / "entries" / f"{key}.npz"
+
+
+def write_entry(path: Path, shape: PreparedShape, config: PrepareConfig) -> None:
+    """Write an entry, whole or not at all."""
+    arrays = {name: getattr(shape, name) for name in _ARRAYS}
+    write_npz(path, arrays, {"shape": shape.name, **dataclasses.asdict(config)})
+
+
+def read_entry(path: Path, name: str) -> PreparedShape:
+    """Read an entry; the archive's checksums and the shapes of its arrays are verified."""
+    data = read_npz(path, _ARRAYS)
+    n, nnz, angles = len(data["vertices"]), len(data["indices"]), len(data["theta"])
+    fits = (
+        data["vertices"].shape == (n, 3)
+        and data["faces"].ndim == 2
+        and all(len(data[field]) == n for field in ("labels", "exact", "mass", "features"))
+        and data["indptr"].shape == (n + 1,)
+        and data["values"].shape == (angles, nnz)
+        and data["eigenvectors"].shape == (n, len(data["eigenvalues"]))
+        and bool(data["indptr"][-1] == nnz)
+    )
+    if not fits:
+        raise InputError(f"{path}: the arrays do not fit together; prepare the collection again")
+    return PreparedShape(name, **data)
+
+
+def write_list(
+    folder: Path, collection: Collection, keys: dict[str, str], config: PrepareConfig
+) -> None:
+    """Write `store.json`: from now on the store counts as finished."""
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "name": collection.name,
+        "train": collection.train,
+        "test": collection.test,
+        "reference": collection.reference,
+        "keys": keys,
+        "config": dataclasses.asdict(config),
+    }
+    write_bytes(folder / "store.json", (json.dumps(about, indent=1) + "\n").encode())
+
+
+def _checked_key(key: object) -> str:
+    text = str(key)
+    if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+        raise InputError(f"the store's list holds {text[:20]!r} in place of a key; prepare again")
+    return text

@@ -1,0 +1,273 @@
+"""Packing, preparing, and what happens when it is interrupted or damaged."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import finsler
+from finsler import TriMesh, primitives
+from finsler.data import Collection, PrepareConfig, Shape, Store, pack, packed, prepare
+from finsler.data.store import key_of, prepare_shape
+
+CONFIG = PrepareConfig(angles=2, descriptor="xyz", eigenpairs=5)
+
+
+def shapes(count=4, frequency=5):
+    made = {}
+    for i in range(count):
+        mesh = primitives.bumpy_sphere(frequency, amplitude=0.1 + 0.03 * i)
+        labels = np.random.default_rng(i).permutation(mesh.n_vertices)
+        exact = np.random.default_rng(100 + i).uniform(size=mesh.n_vertices) < 0.7
+        made[f"shape{i}"] = Shape(
+            f"shape{i}", TriMesh(10.0 * mesh.vertices, mesh.faces), labels, exact
+        )
+    return made
+
+
+def collection(count=4, frequency=5):
+    made = shapes(count, frequency)
+    names = tuple(made)
+    return Collection("bumps", names[:-1], names[-1:], names[0], made.__getitem__)
+
+
+@pytest.fixture(scope="module")
+def bumps():
+    return collection()
+
+
+class TestPack:
+    def test_round_trip_without_loss(self, bumps, tmp_path):
+        pack(bumps, tmp_path / "bumps.npz")
+        again = packed(tmp_path / "bumps.npz")
+        assert (again.name, again.train, again.test, again.reference) == (
+            bumps.name,
+            bumps.train,
+            bumps.test,
+            bumps.reference,
+        )
+        for name in bumps.names:
+            here, there = bumps[name], again[name]
+            assert np.array_equal(here.mesh.vertices, there.mesh.vertices)
+            assert np.array_equal(here.mesh.faces, there.mesh.faces)
+            assert np.array_equal(here.labels, there.labels)
+            assert np.array_equal(here.exact, there.exact)
+            assert key_of(here, CONFIG) == key_of(there, CONFIG)
+
+    def test_hundred_shapes_of_faust_size_fit_in_64_mib(self, tmp_path):
+        few = collection(3, frequency=22)
+        pack(few, tmp_path / "few.npz")
+        each = (tmp_path / "few.npz").stat().st_size / 3
+        assert 100 * each < 64 * 2**20
+
+    def test_damaged_files(self, bumps, tmp_path):
+        path = tmp_path / "bumps.npz"
+        with pytest.raises(finsler.InputError, match="no such file"):
+            packed(path)
+        pack(bumps, path)
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(finsler.InputError, match=r"bumps\.npz"):
+            packed(path)
+        path.write_bytes(whole)
+        with np.load(path) as data:
+            arrays = dict(data)
+        np.savez(path, **{**arrays, "labels": arrays["labels"][:-1]})
+        with pytest.raises(finsler.InputError, match="do not fit together"):
+            packed(path)
+        np.savez(path, **{**arrays, "about": np.array("{}")})
+        with pytest.raises(finsler.InputError, match="damaged"):
+            packed(path)
+        text = str(arrays["about"]).replace('"version": 1', '"version": 99')
+        np.savez(path, **{**arrays, "about": np.array(text)})
+        with pytest.raises(finsler.InputError, match="format 99"):
+            packed(path)
+
+
+class TestPrepare:
+    def test_holds_what_the_library_computes(self, bumps, tmp_path):
+        done = prepare(bumps, tmp_path / "store", CONFIG)
+        assert (done.computed, done.found, done.mended) == (4, 0, 0)
+        store = Store.open(tmp_path / "store")
+        assert store.names == bumps.names and store.config == CONFIG
+        for name in bumps.names:
+            found, shape = store[name], bumps[name]
+            mesh = TriMesh(found.vertices.astype(float), found.faces)
+            assert finsler.mesh.surface_area(mesh) == pytest.approx(1.0, rel=1e-5)
+            assert np.array_equal(found.labels, shape.labels)
+            assert np.array_equal(found.exact, shape.exact)
+            stack = finsler.angle_stack(shape.mesh, angles=2)
+            operators = finsler.chebyshev_operators(stack)
+            # Rescaled operators do not depend on units.
+            assert np.allclose(found.values, operators.values, atol=1e-5)
+            assert found.eigenvectors.shape == (shape.mesh.n_vertices, 5)
+            assert found.values.dtype == found.features.dtype == np.float32
+
+    def test_second_run_finds_everything(self, bumps, tmp_path):
+        prepare(bumps, tmp_path, CONFIG)
+        seen = []
+        again = prepare(bumps, tmp_path, CONFIG, progress=lambda *event: seen.append(event))
+        assert (again.computed, again.found) == (0, 4)
+        assert seen == [(name, "found") for name in bumps.names]
+
+    def test_several_processes_give_the_same_files(self, bumps, tmp_path):
+        prepare(bumps, tmp_path / "one", CONFIG)
+        prepare(bumps, tmp_path / "two", CONFIG, jobs=2)
+        assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"alpha": 5.0},
+            {"tau": 0.2},
+            {"angles": 3},
+            {"smoothing": 3},
+            {"normalization": "plain"},
+            {"omega": "curved"},
+            {"peak": 0.5},
+            {"descriptor": "none"},
+            {"radius": 0.1},
+            {"bins": 8},
+            {"eigenpairs": 0},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_every_parameter_is_part_of_the_key(self, bumps, change):
+        shape = bumps["shape0"]
+        assert key_of(shape, CONFIG) != key_of(shape, dataclasses.replace(CONFIG, **change))
+
+    def test_content_is_part_of_the_key(self, bumps):
+        shape = bumps["shape0"]
+        keys = {key_of(shape, CONFIG)}
+        vertices = shape.mesh.vertices.copy()
+        vertices[3, 1] += 1e-12
+        moved = dataclasses.replace(shape, mesh=TriMesh(vertices, shape.mesh.faces))
+        relabelled = dataclasses.replace(shape, labels=shape.labels[::-1].copy())
+        masked = dataclasses.replace(shape, exact=~shape.exact)
+        keys |= {key_of(other, CONFIG) for other in (moved, relabelled, masked)}
+        assert len(keys) == 4
+
+    def test_every_field_of_the_configuration_is_tried_above(self):
+        assert len(dataclasses.fields(PrepareConfig)) == 11
+
+    def test_varying_omega_changes_the_operators(self, bumps):
+        reference = dataclasses.replace(CONFIG, normalization="reference", eigenpairs=0)
+        constant = prepare_shape(bumps["shape0"], reference)
+        varying = prepare_shape(bumps["shape0"], dataclasses.replace(reference, omega="curved"))
+        assert np.abs(constant.values - varying.values).max() > 0.01
+
+    def test_damaged_entries_are_computed_anew(self, bumps, tmp_path):
+        prepare(bumps, tmp_path, CONFIG)
+        before = contents(tmp_path)
+        entries = sorted((tmp_path / "entries").iterdir())
+        entries[0].write_bytes(entries[0].read_bytes()[:1000])
+        flipped = bytearray(entries[1].read_bytes())
+        flipped[len(flipped) // 2] ^= 0xFF
+        entries[1].write_bytes(bytes(flipped))
+        entries[2].unlink()
+        broken = Store.open(tmp_path)
+        names = {key: name for name, key in broken.keys.items()}
+        for entry in entries[:3]:
+            with pytest.raises(finsler.InputError, match="npz"):
+                broken[names[entry.stem]]
+        again = prepare(bumps, tmp_path, CONFIG)
+        assert (again.computed, again.found, again.mended) == (1, 1, 2)
+        assert contents(tmp_path) == before
+
+    def test_a_bad_shape_is_named(self, bumps, tmp_path):
+        bad = TriMesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]])
+        broken = Shape("flat", bad, np.zeros(3, dtype=np.int64), np.ones(3, dtype=bool))
+        made = Collection("bad", ("flat",), (), "flat", lambda name: broken)
+        for jobs in (1, 2):
+            with pytest.raises(finsler.InputError, match="shape flat: face 0 has no area"):
+                prepare(made, tmp_path, CONFIG, jobs=jobs)
+        with pytest.raises(finsler.InputError, match="no finished store"):
+            Store.open(tmp_path)
+
+    def test_refusals(self, bumps, tmp_path):
+        with pytest.raises(finsler.InputError, match="jobs is 0"):
+            prepare(bumps, tmp_path, CONFIG, jobs=0)
+        with pytest.raises(finsler.InputError, match="descriptor must be"):
+            prepare(bumps, tmp_path, dataclasses.replace(CONFIG, descriptor="magic"))
+        prepare(bumps, tmp_path, CONFIG)
+        with pytest.raises(finsler.InputError, match="no shape 'nobody'"):
+            Store.open(tmp_path)["nobody"]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("not json", "damaged"),
+            ("[]", "damaged"),
+            ('{"format": 77}', "format 77"),
+            ('{"format": 1, "config": {"magic": 1}}', "damaged"),
+            (
+                '{"format": 1, "config": {}, "name": "a", "train": [], "test": [],'
+                ' "reference": "x", "keys": {"x": "../../etc/passwd"}}',
+                "in place of a key",
+            ),
+        ],
+    )
+    def test_forged_lists(self, tmp_path, text, message):
+        (tmp_path / "store.json").write_text(text)
+        with pytest.raises(finsler.InputError, match=message):
+            Store.open(tmp_path)
+
+
+def contents(folder):
+    """Arrays of every entry (the record beside them holds no result)."""
+    found = {}
+    for path in sorted((folder / "entries").glob("*.npz")):
+        with np.load(path) as data:
+            found[path.name] = {
+                name: data[name].tobytes() for name in data.files if name != "config"
+            }
+    return found
+
+
+def test_killed_and_run_again_gives_the_undisturbed_store(tmp_path):
+    pack(collection(8, frequency=12), tmp_path / "bumps.npz")
+    command = [sys.executable, "-m", "finsler.cli.main", "prepare", f"pack:{tmp_path}/bumps.npz"]
+    options = ["--descriptor", "xyz", "--eigenpairs", "60", "--jobs", "1"]
+
+    def run(store):
+        return subprocess.Popen(
+            [*command, "--out", str(store), *options],
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    assert run(tmp_path / "calm").wait() == 0
+    victim = run(tmp_path / "killed")
+    entries = tmp_path / "killed" / "entries"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (
+        entries.is_dir() and len(list(entries.glob("*.npz"))) >= 2
+    ):
+        time.sleep(0.002)
+    os.killpg(victim.pid, signal.SIGKILL)
+    assert victim.wait() == -signal.SIGKILL
+    with pytest.raises(finsler.InputError, match="no finished store"):
+        Store.open(tmp_path / "killed")
+    assert len(list(entries.glob("*.npz"))) < 8
+    assert run(tmp_path / "killed").wait() == 0
+    assert contents(tmp_path / "killed") == contents(tmp_path / "calm")
+
+
+def test_pack_command(tmp_path):
+    pack(collection(3), tmp_path / "first.npz")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "finsler.cli.main", "data", "pack"),
+            *(f"pack:{tmp_path}/first.npz", "-o", str(tmp_path / "second.npz")),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "bumps, 3 shapes" in done.stdout
+    assert packed(tmp_path / "second.npz").names == collection(3).names
