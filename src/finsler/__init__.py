@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         randers_distance,
         spectrum,
     )
-    from finsler.descriptors import hks, wks
+    from finsler.descriptors import hks, shot, shot_radius, wks
     from finsler.errors import ConvergenceError, InputError
     from finsler.frames import Curvature, FaceFrames, principal_curvature, principal_frames
     from finsler.mesh import (
@@ -133,6 +133,8 @@ __all__ = [
     "randers_distance",
     "repair",
     "save_operators",
+    "shot",
+    "shot_radius",
     "spectrum",
     "tau_of_strength",
     "wks",
