@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
 
-
 _PACKAGES = ("finsler", "numpy", "scipy", "numba", "cholespy", "potpourri3d", "pygeodesic", "torch")
 # What numpy and zipfile raise on files that are no archive of plain arrays, or a damaged one.
 _DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError)
