@@ -43,6 +43,11 @@ def collection(request):
     return synthetic_collection(request.param, train=2, test=2, poses=2, vertices=1000, seed=3)
 
 
+@pytest.fixture(scope="module")
+def shapes(collection):
+    return {name: collection[name] for name in (*collection.names, collection.reference)}
+
+
 # The body
 
 
@@ -266,9 +271,9 @@ def test_bad_collections_are_refused(arguments, message):
         synthetic_collection(**arguments)
 
 
-def test_shapes_are_the_same_at_every_call_and_independent_of_the_rest(collection):
+def test_shapes_are_the_same_at_every_call_and_independent_of_the_rest(collection, shapes):
     name = collection.test[0]
-    once, again = collection[name], pickle.loads(pickle.dumps(collection))[name]
+    once, again = shapes[name], pickle.loads(pickle.dumps(collection))[name]
     for a, b in (
         (once.mesh.vertices, again.mesh.vertices),
         (once.mesh.faces, again.mesh.faces),
@@ -282,22 +287,22 @@ def test_shapes_are_the_same_at_every_call_and_independent_of_the_rest(collectio
     assert larger[name].mesh.vertices.tobytes() == once.mesh.vertices.tobytes()
 
 
-def test_no_two_shapes_share_identity_pose_or_connectivity(collection):
-    shapes = list(collection)
-    for i, one in enumerate(shapes):
+def test_no_two_shapes_share_identity_pose_or_connectivity(shapes):
+    every = list(shapes.values())
+    for i, one in enumerate(every):
         assert is_clean(one.mesh, 1000)
-        for other in shapes[:i]:
+        for other in every[:i]:
             assert not np.array_equal(one.mesh.faces, other.mesh.faces)
             assert surface_area(one.mesh) != pytest.approx(surface_area(other.mesh), rel=1e-6)
 
 
-def test_the_reference_labels_itself(collection):
-    reference = collection[collection.reference]
+def test_the_reference_labels_itself(collection, shapes):
+    reference = shapes[collection.reference]
     assert reference.labels.tolist() == list(range(1000))
     assert reference.exact.all()
 
 
-def test_labels_name_the_same_place_of_the_template(collection):
+def test_labels_name_the_same_place_of_the_template(collection, shapes):
     species = collection.reference.split("_")[0]
     # The streams of the collection, spelt out: a shape's labels must be those of its creature.
     kind = template(species).species
@@ -305,7 +310,7 @@ def test_labels_name_the_same_place_of_the_template(collection):
     identity = sample_identity(kind, np.random.default_rng([3, 1, 1, 0]))
     pose = sample_pose(template(species), identity, np.random.default_rng([3, 2, 1, 1]))
     creature = make_creature(species, identity, pose, vertices=1000, seed=[3, 3, 1, 1])
-    shape = collection[f"{species}_i01_p01"]
+    shape = shapes[f"{species}_i01_p01"]
     assert shape.mesh.vertices.tobytes() == creature.mesh.vertices.tobytes()
 
     goals = reference.rest_points()
@@ -318,9 +323,9 @@ def test_labels_name_the_same_place_of_the_template(collection):
     assert len(np.unique(shape.labels)) > 0.75 * 1000
 
 
-def test_no_face_joins_labels_of_the_two_sides(collection):
-    x = collection[collection.reference].mesh.vertices[:, 0]
-    for shape in collection:
+def test_no_face_joins_labels_of_the_two_sides(collection, shapes):
+    x = shapes[collection.reference].mesh.vertices[:, 0]
+    for shape in shapes.values():
         side = np.sign(x[shape.labels]) * (np.abs(x[shape.labels]) > 0.5 * np.abs(x).max())
         of_faces = side[shape.mesh.faces]
         assert (of_faces == 1).any()

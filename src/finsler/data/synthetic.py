@@ -215,11 +215,11 @@ def synthetic_collection(
 def _load(
     species: str, vertices: int, seed: int, places: dict[str, tuple[int, int]], name: str
 ) -> Shape:
-    reference = _reference(species, vertices, seed)
-    if name == f"{species}_reference":
-        return reference.shape(name, reference)
-    if name not in places:
+    if name not in places and name != f"{species}_reference":
         raise InputError(f"synthetic {species} has no shape {name!r}; see `names`")
+    reference = _reference(species, vertices, seed)
+    if name not in places:
+        return reference.shape(name, reference)
     number, which = places[name]
     common = template(species)
     identity = sample_identity(common.species, np.random.default_rng([seed, _IDENTITY, number, 0]))

@@ -1,0 +1,194 @@
+"""SHOT, signature of histograms of orientations (Tombari, Salti, Di Stefano 2010; 2014)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from finsler.errors import InputError
+from finsler.mesh.measures import face_normals, surface_area, vertex_normals
+from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+
+if TYPE_CHECKING:
+    from finsler.descriptors._compiled import Cells
+
+# Cubes a point, at most: a small radius must not ask for more memory than the mesh itself.
+_CELLS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ShotFrames:
+    """The local frame of each vertex: `axes` (n, 3, 3), rows x, y, z; `neighbors` (n,), how many.
+
+    The axes are zero where there are too few neighbours.
+    """
+
+    axes: FloatArray
+    neighbors: IntArray
+
+
+def shot(
+    mesh: TriMesh,
+    *,
+    radius: float,
+    bins: int = 10,
+    min_neighbors: int = 5,
+    frames: ShotFrames | None = None,
+    as_released: bool = False,
+    dtype: DTypeLike = np.float64,
+) -> NDArray[Any]:
+    """Histograms of the normals around each vertex, seen from a frame that turns with the surface.
+
+    The ball of the radius is cut into 32 volumes, 8 sectors × 2 shells × 2 halves. Each neighbour
+    at p with normal n votes in its volume for the level (1 + n·z) bins/2, rounded, of which there
+    are bins + 1. Its vote Σ_k (1 − |t_k|) counts for its own bin, and |t_k| for the next bin in
+    dimension k, where t_k in −1/2..1/2 is how far the neighbour is from the middle of its bin
+    along the level, the distance, the elevation and the azimuth, each in units of a bin. There is
+    no bin beyond the innermost and outermost shell, nor beyond the poles. This sum over dimensions
+    is what implementations mean by quadrilinear interpolation. The histogram is divided by its
+    Euclidean norm.
+
+    Column ((sector · 2 + shell) · 2 + half)(bins + 1) + level: sector 0 begins at azimuth −π and
+    each includes its end; shell 1 is the outer, half 1 that with z > 0. A vertex without a normal
+    (no face with area) describes nothing and is nobody's neighbour; nor are coincident vertices
+    each other's. What is nearer to a border than 1e-9 of a bin, or of the radius, lies on it.
+
+    Parameters
+    ----------
+    radius : float
+        Of the ball, in the unit of the mesh; see [`shot_radius`][finsler.shot_radius].
+    bins : int
+        Gives bins + 1 levels; 10 gives the usual 352 values.
+    min_neighbors : int
+        A vertex with fewer neighbours gets zeros.
+    frames : ShotFrames, optional
+        Frames to use, with orthonormal rows; by default those of
+        [`shot_frames`][finsler.shot_frames].
+    as_released : bool
+        Follow the C++ code in circulation in what it does beside the definition: frames weighted
+        by radius − distance² (not independent of the unit), normals that are plain means of face
+        normals (here weighted by area), neighbours of sectors counted modulo 7 and those of levels
+        modulo `bins`. Only the sign of an axis on whose sides equally many neighbours lie is not
+        reproduced: that code takes what its eigensolver happens to return.
+    dtype : float64 or float32
+        Of the result; the computation is in float64.
+
+    Returns
+    -------
+    (n, 32 (bins + 1)), not negative, each row of norm 1 or zero.
+
+    Raises
+    ------
+    InputError
+        A radius that is not positive, bins below 1, min_neighbors below 3, frames of another mesh,
+        another dtype, or no face with area.
+
+    Examples
+    --------
+    >>> from finsler import primitives
+    >>> mesh = primitives.bumpy_sphere(8)
+    >>> shot(mesh, radius=shot_radius(mesh)).shape
+    (642, 352)
+    """
+    from finsler.descriptors import _compiled
+
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise InputError(f"dtype is {np.dtype(dtype)}; it must be float64 or float32")
+    if bins < 1:
+        raise InputError(f"bins is {bins}; it must be at least 1")
+    if frames is None:
+        frames = shot_frames(
+            mesh, radius=radius, min_neighbors=min_neighbors, as_released=as_released
+        )
+    elif frames.axes.shape != (mesh.n_vertices, 3, 3):
+        raise InputError(
+            f"the frames have shape {frames.axes.shape}, but the mesh has {mesh.n_vertices}"
+            " vertices; give frames (n, 3, 3) of this mesh"
+        )
+    cells, vertices = _cells(mesh, radius, min_neighbors, as_released)
+    out = np.zeros((mesh.n_vertices, 32 * (bins + 1)))
+    rings = (7, bins) if as_released else (8, bins + 1)
+    axes = frames.axes[vertices]
+    _compiled.describe(cells, axes, radius, bins, min_neighbors, rings, vertices, out)
+    return out.astype(dtype, copy=False)
+
+
+def shot_frames(
+    mesh: TriMesh, *, radius: float, min_neighbors: int = 5, as_released: bool = False
+) -> ShotFrames:
+    """Local frames of SHOT: axes of the weighted covariance of the neighbours p_j of p.
+
+    C = Σ_j (R − d_j)(p_j − p)(p_j − p)ᵀ over 0 < d_j = |p_j − p| ≤ R. The axis x belongs to its
+    largest eigenvalue, z to the smallest, and y = z × x. Each of x and z points to the side where
+    most neighbours lie; where that is undecided, to the side of most of the five neighbours around
+    the median distance (and those as far as the outer ones of the five). Where this does not
+    decide either, z takes the side of the vertex normal, and the component of x of largest
+    magnitude is positive. That last rule, and the order of eigenvalues that agree to 1e-14 of
+    their sum (by coordinate), depend on the coordinates; all else turns with the surface.
+
+    Parameters, errors and `as_released` are those of [`shot`][finsler.shot].
+
+    Examples
+    --------
+    >>> from finsler import primitives
+    >>> found = shot_frames(primitives.plane(10, 20), radius=0.2)
+    >>> found.axes[120, 2].tolist()
+    [0.0, 0.0, 1.0]
+    """
+    from finsler.descriptors import _compiled
+
+    cells, vertices = _cells(mesh, radius, min_neighbors, as_released)
+    axes = np.zeros((mesh.n_vertices, 3, 3))
+    neighbors = np.zeros(mesh.n_vertices, dtype=np.int64)
+    sorted_axes = np.zeros((len(vertices), 3, 3))
+    neighbors[vertices] = _compiled.frames(cells, radius, min_neighbors, as_released, sorted_axes)
+    axes[vertices] = sorted_axes
+    return ShotFrames(axes, neighbors)
+
+
+def shot_radius(mesh: TriMesh, share: float = 0.09) -> float:
+    """A radius for [`shot`][finsler.shot] that follows the size of the surface: share · √area.
+
+    >>> from finsler import primitives
+    >>> round(shot_radius(primitives.plane(4, 4)), 12)
+    0.09
+    """
+    if not 0.0 < share < np.inf:
+        raise InputError(f"share is {share}; it must be positive and finite")
+    return share * float(np.sqrt(surface_area(mesh)))
+
+
+def _cells(
+    mesh: TriMesh, radius: float, min_neighbors: int, as_released: bool
+) -> tuple[Cells, IntArray]:
+    """The vertices that have a normal, sorted into cells, and their numbers in the mesh."""
+    from finsler.descriptors._compiled import Cells, sort_into_cells
+
+    if not 0.0 < radius < np.inf:
+        raise InputError(f"radius is {radius}; it must be positive and finite")
+    if min_neighbors < 3:
+        raise InputError(f"min_neighbors is {min_neighbors}; a frame needs at least 3")
+    normals = _mean_normals(mesh) if as_released else vertex_normals(mesh)
+    present = np.flatnonzero(normals.any(axis=1))
+    if len(present) == 0:
+        raise InputError("no face of the mesh has area, so it has no normals; mend the mesh first")
+    points = mesh.vertices[present]
+    lower, extent = points.min(axis=0), np.ptp(points, axis=0)
+    # A little wider than the radius, so that rounding cannot hide a neighbour two cells away.
+    width = max(1.001 * radius, float(extent.max()) / np.cbrt(_CELLS * len(points)))
+    shape = 1 + (extent / width).astype(np.int64)
+    order, start = sort_into_cells(points, lower, shape, width)
+    vertices = present[order]
+    cells = Cells(mesh.vertices[vertices], normals[vertices], start, lower, shape, width)
+    return cells, vertices
+
+
+def _mean_normals(mesh: TriMesh) -> FloatArray:
+    """Unit vertex normals as plain means of the unit normals of the faces around."""
+    total = np.zeros((mesh.n_vertices, 3))
+    np.add.at(total, mesh.faces, face_normals(mesh)[:, None, :])
+    length = np.linalg.norm(total, axis=1, keepdims=True)
+    return np.asarray(np.divide(total, length, out=np.zeros_like(total), where=length > 0))
