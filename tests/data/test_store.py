@@ -161,6 +161,16 @@ class TestPrepare:
         varying = prepare_shape(bumps["shape0"], dataclasses.replace(reference, omega="curved"))
         assert np.abs(constant.values - varying.values).max() > 0.01
 
+    @pytest.mark.parametrize(("name", "released"), [("shot", False), ("shot_released", True)])
+    def test_shot_features(self, bumps, name, released):
+        config = dataclasses.replace(CONFIG, descriptor=name, radius=0.2, eigenpairs=0)
+        found = prepare_shape(bumps["shape0"], config)
+        mesh = TriMesh(found.vertices.astype(float), found.faces)
+        expected = finsler.shot(mesh, radius=0.2, as_released=released)
+        assert found.features.shape == (mesh.n_vertices, 352)
+        # Single precision moves a few points over the border of a bin.
+        assert (np.abs(found.features - expected).max(axis=1) < 1e-4).mean() > 0.9
+
     def test_damaged_entries_are_computed_anew(self, bumps, tmp_path):
         prepare(bumps, tmp_path, CONFIG)
         before = contents(tmp_path)

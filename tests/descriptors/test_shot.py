@@ -256,7 +256,8 @@ class TestReleased:
         similarity = (shot(shape, radius=radius, as_released=True) * expected).sum(axis=1)
         decided = margin > 1
         assert decided.mean() > 0.3 and similarity[decided].min() > 0.999999
-        assert np.median(similarity) > 0.999999 and (similarity > 0.95).mean() > 0.85
+        # Ties take the sign that the release's eigensolver returns, which ours reproduces.
+        assert np.median(similarity) > 0.999999 and (similarity > 0.95).mean() > 0.98
 
     def test_definition_differs_from_the_release(self, golden):
         # Weights radius - distance² nearly ignore the distance here, which turns the axes.

@@ -25,6 +25,7 @@ class Descriptor(StrEnum):
     """Features at the vertices."""
 
     shot = "shot"
+    shot_released = "shot_released"
     xyz = "xyz"
     none = "none"
 

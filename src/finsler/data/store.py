@@ -50,7 +50,8 @@ class PrepareConfig:
         With "curved" or "flat" the strength of ω follows curvature up to `peak`, and `tau` is not
         used.
     peak : float
-    descriptor : {"shot", "xyz", "none"}
+    descriptor : {"shot", "shot_released", "xyz", "none"}
+        "shot_released" is SHOT as the C++ code in circulation computes it.
     radius : float
         Of SHOT, as a share of √area.
     bins : int
@@ -163,15 +164,20 @@ def _tau(mesh: TriMesh, config: PrepareConfig) -> float | FloatArray:
 
 
 def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
-    if config.descriptor == "shot":
+    if config.descriptor in ("shot", "shot_released"):
         from finsler.descriptors import shot
 
-        return np.asarray(shot(mesh, radius=config.radius, bins=config.bins), dtype=np.float32)
+        released = config.descriptor == "shot_released"
+        # The area is 1, so a share of its root is a length.
+        found = shot(mesh, radius=config.radius, bins=config.bins, as_released=released)
+        return np.asarray(found, dtype=np.float32)
     if config.descriptor == "xyz":
         return mesh.vertices.astype(np.float32)
     if config.descriptor == "none":
         return np.zeros((mesh.n_vertices, 0), dtype=np.float32)
-    raise InputError(f'descriptor must be "shot", "xyz" or "none", not {config.descriptor!r}')
+    raise InputError(
+        f'descriptor must be "shot", "shot_released", "xyz" or "none", not {config.descriptor!r}'
+    )
 
 
 def key_of(shape: Shape, config: PrepareConfig) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from finsler.descriptors._compiled_qr import extreme_axes_qr
 from finsler.mesh.trimesh import FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
@@ -184,10 +185,10 @@ def _side(
 
 
 @njit(cache=True, nogil=True)
-def frames(cells: Cells, radius: float, least: int, squared: bool, axes: FloatArray) -> Int32Array:
+def frames(cells: Cells, radius: float, least: int, released: bool, axes: FloatArray) -> Int32Array:
     """Fill `axes` (n, 3, 3) with the rows x, y, z of each frame; returns the neighbour counts.
 
-    The covariance has the weights radius − distance, or radius − distance² if `squared`, which can
+    The covariance has the weights radius − distance, or radius − distance² as `released`, which can
     be negative and are taken relative to their sum. All in the order of the cells; a vertex with
     fewer than `least` neighbours is left as it is.
     """
@@ -204,7 +205,7 @@ def frames(cells: Cells, radius: float, least: int, squared: bool, axes: FloatAr
         a[:] = 0.0
         total = 0.0
         for k in range(count):
-            weight = radius - (far[k] * far[k] if squared else min(far[k], radius))
+            weight = radius - (far[k] * far[k] if released else min(far[k], radius))
             total += weight
             for d in range(3):
                 delta[d] = points[near[k], d] - points[i, d]
@@ -215,18 +216,31 @@ def frames(cells: Cells, radius: float, least: int, squared: bool, axes: FloatAr
             a *= -1.0
         a[1, 0], a[2, 0], a[2, 1] = a[0, 1], a[0, 2], a[1, 2]
         x, y, z = axes[i, 0], axes[i, 1], axes[i, 2]
-        _extreme_axes(a, v, x, z)
-        side = float(_side(points, i, near, far, x, radius))
-        if side == 0.0:
-            side = x[np.argmax(np.abs(x))]
-        if side < 0.0:
-            x *= -1.0
-        side = float(_side(points, i, near, far, z, radius))
-        if side == 0.0:
-            for d in range(3):
-                side += z[d] * cells.normals[i, d]
-        if side < 0.0:
-            z *= -1.0
+        if released:
+            extreme_axes_qr(a, v, x, z)
+            # What lies in the plane counts as above it, and a tie leaves the sign of the solver.
+            for axis in (x, z):
+                above = 0
+                for k in range(count):
+                    along = 0.0
+                    for d in range(3):
+                        along += (points[near[k], d] - points[i, d]) * axis[d]
+                    above += int(along >= 0.0)
+                if 2 * above < count:
+                    axis *= -1.0
+        else:
+            _extreme_axes(a, v, x, z)
+            side = float(_side(points, i, near, far, x, radius))
+            if side == 0.0:
+                side = x[np.argmax(np.abs(x))]
+            if side < 0.0:
+                x *= -1.0
+            side = float(_side(points, i, near, far, z, radius))
+            if side == 0.0:
+                for d in range(3):
+                    side += z[d] * cells.normals[i, d]
+            if side < 0.0:
+                z *= -1.0
         for d in range(3):
             e, f = (d + 1) % 3, (d + 2) % 3
             y[d] = z[e] * x[f] - z[f] * x[e]

@@ -71,8 +71,8 @@ def shot(
         Follow the C++ code in circulation in what it does beside the definition: frames weighted
         by radius − distance² (not independent of the unit), normals that are plain means of face
         normals (here weighted by area), neighbours of sectors counted modulo 7 and those of levels
-        modulo `bins`. Only the sign of an axis on whose sides equally many neighbours lie is not
-        reproduced: that code takes what its eigensolver happens to return.
+        modulo `bins`, and the sign that an eigensolver happens to return for an axis on whose
+        sides equally many neighbours lie.
     dtype : float64 or float32
         Of the result; the computation is in float64.
 

@@ -51,7 +51,7 @@ def shot_torch(
     radius : float, or one for each shape
         In the unit of the vertices.
     bins, min_neighbors, as_released
-        As in `finsler.shot`.
+        As in `finsler.shot`, but for the sign of an axis at a tie in `as_released`.
     sizes : number of vertices of each shape, optional
         By default all vertices are one shape.
     chunk : int
