@@ -12,11 +12,13 @@ from finsler.data.scape import scape_r
 from finsler.data.shrec16 import shrec16
 from finsler.data.store import PrepareConfig, PreparedShape, Store
 from finsler.data.stored import write_collection
+from finsler.data.synthetic import Creature, make_creature, synthetic_collection
 from finsler.data.tosca import TOSCA_CATEGORIES, tosca_r
 
 __all__ = [
     "TOSCA_CATEGORIES",
     "Collection",
+    "Creature",
     "Finding",
     "Labels",
     "Partial",
@@ -34,6 +36,7 @@ __all__ = [
     "filled_labels",
     "find_collections",
     "holes",
+    "make_creature",
     "open_collection",
     "pack",
     "packed",
@@ -41,6 +44,7 @@ __all__ = [
     "prepare",
     "scape_r",
     "shrec16",
+    "synthetic_collection",
     "tosca_r",
     "write_collection",
 ]

@@ -1,0 +1,66 @@
+"""The template of a species: a fine mesh of its body at rest that all individuals share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from finsler.data.creatures.body import onto_surface, polygonise
+from finsler.data.creatures.humanoid import HUMANOID
+from finsler.data.creatures.quadruped import QUADRUPED
+from finsler.data.creatures.remesh import remesh
+from finsler.data.creatures.skeleton import Species
+from finsler.data.creatures.skinning import build, motion, skinning_weights
+from finsler.errors import InputError
+from finsler.mesh.trimesh import FloatArray, TriMesh
+
+SPECIES = {species.name: species for species in (HUMANOID, QUADRUPED)}
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A species at rest.
+
+    Attributes
+    ----------
+    species : Species
+    mesh : TriMesh
+        Limbs are held away from each other and from the body.
+    weights : (n, bones)
+        Skinning weights.
+    """
+
+    species: Species
+    mesh: TriMesh
+    weights: FloatArray
+
+    def posed(self, identity: Mapping[str, float], pose: Mapping[str, float]) -> TriMesh:
+        """The template as an individual in a pose, its lowest point at y = 0."""
+        individual = build(self.species, identity)
+        moving = motion(self.species, individual, pose)
+        points = individual.deformed(self.mesh.vertices, self.weights)
+        points = moving.skinned(points, self.weights)
+        return TriMesh(points - [0.0, points[:, 1].min(), 0.0], self.mesh.faces)
+
+
+def species_named(name: str) -> Species:
+    """One of the species."""
+    if name not in SPECIES:
+        raise InputError(f"species is {name!r}; it must be one of {', '.join(SPECIES)}")
+    return SPECIES[name]
+
+
+@cache
+def template(species: str) -> Template:
+    """The template of a species; takes a few seconds, once a process.
+
+    The body is polygonised, remeshed evenly, and its vertices put onto the implicit surface.
+    """
+    kind = species_named(species)
+    rough = polygonise(kind.parts, kind.spacing)
+    even = remesh(rough, kind.template_vertices, np.random.default_rng(0)).mesh
+    mesh = TriMesh(onto_surface(kind.parts, even.vertices), even.faces)
+    return Template(kind, mesh, skinning_weights(kind, mesh))
