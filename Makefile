@@ -4,13 +4,15 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
+BENCHMARKS = assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
+
 .PHONY: help demo test lint bench clean
 
 help:
 	@echo "make demo   set up and run the main job on shapes the package makes; look into demo/"
 	@echo "make test   set up and run all tests"
 	@echo "make lint   check format, style and types"
-	@echo "make bench  measure assembly and spectra against other packages"
+	@echo "make bench  measure speed and memory against other packages, half an hour"
 	@echo "make clean  remove the virtual environment and what was built"
 
 demo: $(VENV)/ready-demo
@@ -25,8 +27,7 @@ lint: $(VENV)/ready-test
 	$(BIN)/mypy
 
 bench: $(VENV)/ready-test
-	$(BIN)/python benchmarks/assembly.py
-	$(BIN)/python benchmarks/eigen.py
+	for question in $(BENCHMARKS); do $(BIN)/python benchmarks/$$question.py || exit 1; done
 
 clean:
 	rm -rf $(VENV) demo build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
