@@ -105,6 +105,7 @@ class TestPrepare:
             operators = finsler.chebyshev_operators(stack)
             # Rescaled operators do not depend on units.
             assert np.allclose(found.values, operators.values, atol=1e-5)
+            assert np.allclose(found.stiffness, stack.values, rtol=1e-4, atol=1e-5)
             assert found.eigenvectors.shape == (shape.mesh.n_vertices, 5)
             assert found.values.dtype == found.features.dtype == np.float32
 

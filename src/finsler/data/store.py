@@ -29,6 +29,7 @@ _ARRAYS = (
     "theta",
     "indptr",
     "indices",
+    "stiffness",
     "values",
     "lambda_max",
     "mass",
@@ -85,8 +86,10 @@ class PreparedShape:
     labels, exact : (n,)
         As in [`Shape`][finsler.data.collection.Shape].
     theta : (a,)
-    indptr, indices, values : (n + 1,), (nnz,), (a, nnz)
-        Rescaled operators L̂_θ on one pattern.
+    indptr, indices : (n + 1,), (nnz,)
+        The pattern of all operators.
+    stiffness, values : (a, nnz)
+        The angle stack W_θ, and the rescaled operators L̂_θ.
     lambda_max : (a,)
     mass : (n,)
     features : (n, c)
@@ -102,6 +105,7 @@ class PreparedShape:
     theta: FloatArray
     indptr: NDArray[np.int32]
     indices: NDArray[np.int32]
+    stiffness: NDArray[np.float32]
     values: NDArray[np.float32]
     lambda_max: FloatArray
     mass: NDArray[np.float32]
@@ -133,6 +137,7 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
         theta=operators.theta,
         indptr=operators.indptr,
         indices=operators.indices,
+        stiffness=stack.values.astype(np.float32),
         values=operators.values.astype(np.float32),
         lambda_max=operators.lambda_max,
         mass=stack.mass.astype(np.float32),
@@ -270,7 +275,7 @@ def read_entry(path: Path, name: str) -> PreparedShape:
         and data["faces"].ndim == 2
         and all(len(data[field]) == n for field in ("labels", "exact", "mass", "features"))
         and data["indptr"].shape == (n + 1,)
-        and data["values"].shape == (angles, nnz)
+        and data["values"].shape == data["stiffness"].shape == (angles, nnz)
         and data["eigenvectors"].shape == (n, len(data["eigenvalues"]))
         and bool(data["indptr"][-1] == nnz)
     )
