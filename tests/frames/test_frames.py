@@ -120,6 +120,32 @@ def test_signs_agree_between_neighbours_where_a_global_sign_exists():
     assert (np.einsum("ei,ei->e", u_max[first], u_max[second]) > 0).all()
 
 
+@pytest.mark.parametrize(
+    ("vertices", "faces"),
+    [
+        ([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]),
+        ([[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 1]], [[0, 1, 2], [0, 3, 4]]),
+        (
+            [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+            [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+        ),
+        (
+            [[0, 0, 0], [0, 0, 1], [1, 0, 0.5], [-1, 1, 0.5], [-1, -1, 0.5]],
+            [[0, 1, 2], [0, 1, 3], [0, 1, 4]],
+        ),
+    ],
+    ids=["triangle", "bow tie", "tetrahedron", "three faces on an edge"],
+)
+def test_smallest_meshes_have_frames_and_operators(vertices, faces):
+    mesh = TriMesh(vertices, faces)
+    frames = principal_frames(mesh)
+    assert np.allclose(np.linalg.norm(frames.u_max, axis=1), 1.0)
+    stack = finsler.angle_stack(mesh, angles=2)
+    operators = finsler.chebyshev_operators(stack)
+    assert np.isfinite(operators.values).all()
+    assert np.allclose(stack[0].stiffness.sum(axis=1), 0.0, atol=1e-12)
+
+
 def test_from_directions_projects_and_normalises():
     mesh = primitives.sphere(4)
     frames = FaceFrames.from_directions(mesh, np.tile([0.0, 0.0, 7.0], (mesh.n_faces, 1)) + 1e-3)

@@ -239,6 +239,8 @@ def _flips(graph: _DualGraph, angle: FloatArray, n_faces: int) -> IntArray:
     that tree (two nodes a face, one for each sign) each tree is two connected pieces: picking one
     of them picks the signs.
     """
+    if len(graph.f) == 0:
+        return np.zeros(n_faces, dtype=np.int64)
     cosine = np.cos(angle[graph.g] + graph.angle - angle[graph.f])
     shape = (n_faces, n_faces)
     cost = 2.0 - np.abs(cosine)
