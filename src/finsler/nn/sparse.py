@@ -69,6 +69,6 @@ def matrix_to_torch(
     indices = torch.as_tensor(np.stack([rows, csr.indices]).astype(np.int64))
     values = torch.as_tensor(csr.data, dtype=dtype)
     made = torch.sparse_coo_tensor(
-        indices, values, csr.shape, check_invariants=False, is_coalesced=True
+        indices, values, csr.shape, check_invariants=True, is_coalesced=True
     )
     return made.to(device)
