@@ -68,7 +68,7 @@ def matrix_to_torch(
     rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
     indices = torch.as_tensor(np.stack([rows, csr.indices]).astype(np.int64))
     values = torch.as_tensor(csr.data, dtype=dtype)
-    made = torch.sparse_coo_tensor(
-        indices, values, csr.shape, check_invariants=True, is_coalesced=True
-    )
-    return made.to(device)
+    # Said through the context, which some releases ask for with a warning.
+    with torch.sparse.check_sparse_tensor_invariants(True):  # type: ignore[no-untyped-call]
+        made = torch.sparse_coo_tensor(indices, values, csr.shape, is_coalesced=True)
+        return made.to(device)
