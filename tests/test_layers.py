@@ -89,7 +89,7 @@ def test_core_runs_without_mesh_and_drawing_libraries():
     # What an accelerator machine has: numpy, scipy, numba and no field library.
     script = """
 import sys
-for name in ("cholespy", "trimesh", "pyvista", "matplotlib", "igl", "threadpoolctl_"):
+for name in ("cholespy", "trimesh", "pyvista", "matplotlib", "igl", "potpourri3d"):
     sys.modules[name] = None
 import finsler.factor
 finsler.factor.find_spec = lambda name: None

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import platform
-import zipfile
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from finsler.errors import InputError
 
 _PACKAGES = ("finsler", "numpy", "scipy", "numba", "cholespy", "potpourri3d", "pygeodesic", "torch")
-# What numpy and zipfile raise on files that are no archive of plain arrays, or a damaged one.
-_DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
@@ -79,7 +76,10 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
         raise InputError(
             f"{path}: the file holds no array {error}; was it written by finsler?"
         ) from error
-    except (*_DAMAGE, zipfile.BadZipFile) as error:
+    except PermissionError:
+        raise
+    # A damaged archive raises nearly anything, from zipfile and zlib as well as from numpy.
+    except Exception as error:
         raise InputError(f"{path}: this is not an npz file of plain arrays ({error})") from error
 
 

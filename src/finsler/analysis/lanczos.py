@@ -39,7 +39,7 @@ def block_lanczos(
     Blocks serve three ends: a block of right-hand sides is two to three times cheaper to solve
     than its columns one by one, orthogonalisation becomes matrix products, and eigenvalues of
     multiplicity up to the block size are found whatever the start. No restarts: the basis grows
-    until all pairs have residuals below tolerance × value, usually at 2 to 3 k vectors.
+    until all pairs have residuals below tolerance × value, usually at 3 to 4 k vectors.
 
     One BLAS thread: the products are bound by memory, and small factorisations on several threads
     wait for each other longer than they compute.

@@ -131,7 +131,7 @@ def _figures(
     from finsler.view import Camera, Panel, plot_spectrum, save_figure
 
     camera = Camera()
-    source = int(np.argmax(mesh.vertices @ np.asarray(camera.direction)))
+    source = nearest_vertex(mesh)
     area = float(stack.mass.sum())
     kernels = [heat_kernel(s, 2.5e-3 * area, source) for s in spectra]
     hottest = max(float(kernel.max()) for kernel in kernels)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from finsler.analysis.arguments import vertex_set
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.errors import InputError
-from finsler.files import write_npz
+from finsler.files import read_npz, write_npz
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 
@@ -297,14 +297,8 @@ def _write(path: Path, found: ReferenceDistances, config: dict[str, Any]) -> Non
 
 
 def _read(path: Path, method: str) -> ReferenceDistances:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            matrix, sizes, checksum = data["matrix"], data["sizes"], str(data["checksum"])
-    except PermissionError:
-        raise
-    # A damaged archive may raise nearly anything, from zipfile as well as from numpy.
-    except Exception as error:
-        raise InputError(f"{path}: the file is damaged ({error})") from error
+    data = read_npz(path, ("matrix", "sizes", "checksum"))
+    matrix, sizes, checksum = data["matrix"], data["sizes"], str(data["checksum"])
     if checksum != _checksum(path.name, matrix, sizes):
         raise InputError(f"{path}: the checksum does not match the content")
     matrix.setflags(write=False)
