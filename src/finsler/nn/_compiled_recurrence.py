@@ -1,7 +1,8 @@
 """Chebyshev recurrences on processors.
 
-Channels are worked on in strips of 16 and angles one at a time: each pair of them is a recurrence
-of its own, small enough for a core's cache, and no core waits for another.
+Each angle and strip of channels is a recurrence of its own, so that no core waits for another.
+Terms are (S, a, n, c): with vertices farther apart in memory, reading them takes twice as long as
+all the rest.
 """
 
 from __future__ import annotations
@@ -10,88 +11,80 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-_STRIP = 16
+_STRIP = 64
+_FAST = {"contract", "reassoc", "nsz"}
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
 
 
-@numba.njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, inline="always")
-def _product(indptr: Ints, indices: Ints, values: Floats, old: Floats, new: Floats) -> None:
-    """new += 2 L old, on one strip."""
-    for i in range(len(indptr) - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            twice = values[k] + values[k]
-            j = indices[k]
-            for q in range(_STRIP):
-                new[i, q] += twice * old[j, q]
+@numba.njit(cache=True, fastmath=_FAST, inline="always")
+def _gather(
+    indptr: Ints, indices: Ints, values: Floats, old: Floats, i: int, factor: int, row: Floats
+) -> None:
+    """row += factor · (L old)_i."""
+    for k in range(indptr[i], indptr[i + 1]):
+        value = values[k] + values[k] if factor == 2 else values[k]
+        j = indices[k]
+        for q in range(len(row)):
+            row[q] += value * old[j, q]
 
 
-@numba.njit(cache=True, parallel=True)
+@numba.njit(cache=True, parallel=True, fastmath=_FAST)
 def clenshaw(indptr: Ints, indices: Ints, values: Floats, y: Floats, keep: Floats) -> Floats:
-    """Σ_s T_s(L̂_θ) y_s (a, n, c) of y (n, S, a, c).
+    """Σ_s T_s(L̂_θ) y_s, (a, n, c), of y (S, a, n, c).
 
-    Where `keep` (n, S, a, c) is not empty, the iterates b_s are written there, and the result as
+    Where `keep` (S, a, n, c) is not empty, the iterates b_s are written there, and the result as
     b_0.
     """
-    n, orders, angles, channels = y.shape
+    orders, angles, n, channels = y.shape
     out = np.empty((angles, n, channels), y.dtype)
     strips = (channels + _STRIP - 1) // _STRIP
     for task in numba.prange(angles * strips):
         angle, first = task // strips, (task % strips) * _STRIP
         width = min(_STRIP, channels - first)
-        one = np.zeros((n, _STRIP), y.dtype)
-        two = np.zeros((n, _STRIP), y.dtype)
+        one = np.zeros((n, width), y.dtype)
+        two = np.zeros((n, width), y.dtype)
+        row = np.empty(width, y.dtype)
         for s in range(orders - 1, -1, -1):
-            # b_0 takes L where the others take 2 L: it is half of a sum with twice the rest.
-            last = s == 0
+            terms = y[s, angle]
+            factor = 2 if s else 1
             for i in range(n):
                 for q in range(width):
-                    rest = y[i, s, angle, first + q] - two[i, q]
-                    two[i, q] = rest + rest if last else rest
-            _product(indptr, indices, values[angle], one, two)
-            if last:
-                for i in range(n):
-                    for q in range(width):
-                        two[i, q] *= 0.5
+                    row[q] = terms[i, first + q] - two[i, q]
+                _gather(indptr, indices, values[angle], one, i, factor, row)
+                for q in range(width):
+                    two[i, q] = row[q]
             one, two = two, one
             if keep.size:
-                for i in range(n):
-                    for q in range(width):
-                        keep[i, s, angle, first + q] = one[i, q]
-        for i in range(n):
-            for q in range(width):
-                out[angle, i, first + q] = one[i, q]
+                keep[s, angle, :, first : first + width] = one
+        out[angle, :, first : first + width] = one
     return out
 
 
-@numba.njit(cache=True, parallel=True)
+@numba.njit(cache=True, parallel=True, fastmath=_FAST)
 def chebyshev(indptr: Ints, indices: Ints, values: Floats, x: Floats, orders: int) -> Floats:
-    """T_s(L̂_θ) x, (n, S, a, c), of x (n, c)."""
+    """T_s(L̂_θ) x, (S, a, n, c), of x (n, c)."""
     n, channels = x.shape
     angles = len(values)
-    out = np.empty((n, orders, angles, channels), x.dtype)
+    out = np.empty((orders, angles, n, channels), x.dtype)
     strips = (channels + _STRIP - 1) // _STRIP
     for task in numba.prange(angles * strips):
         angle, first = task // strips, (task % strips) * _STRIP
         width = min(_STRIP, channels - first)
-        one = np.zeros((n, _STRIP), x.dtype)
-        two = np.zeros((n, _STRIP), x.dtype)
-        for i in range(n):
-            for q in range(width):
-                one[i, q] = x[i, first + q]
-                out[i, 0, angle, first + q] = one[i, q]
+        one = x[:, first : first + width].copy()
+        two = np.zeros((n, width), x.dtype)
+        row = np.empty(width, x.dtype)
+        out[0, angle, :, first : first + width] = one
         for s in range(1, orders):
+            factor = min(s, 2)
+            terms = out[s, angle]
             for i in range(n):
                 for q in range(width):
-                    two[i, q] = -two[i, q]
-            _product(indptr, indices, values[angle], one, two)
-            if s == 1:
-                for i in range(n):
-                    for q in range(width):
-                        two[i, q] *= 0.5
+                    row[q] = -two[i, q]
+                _gather(indptr, indices, values[angle], one, i, factor, row)
+                for q in range(width):
+                    two[i, q] = row[q]
+                    terms[i, first + q] = row[q]
             one, two = two, one
-            for i in range(n):
-                for q in range(width):
-                    out[i, s, angle, first + q] = one[i, q]
     return out

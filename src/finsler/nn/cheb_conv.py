@@ -91,13 +91,20 @@ class AnisotropicChebConv(nn.Module):
             )
         stored = x.dtype if self.storage is None else self.storage
         if channels >= out:
-            y = x.to(stored) @ self.weight.to(stored).view(channels, -1)
-            found = clenshaw(y.view(-1, order, angles, out), operators, backend=self.backend)
+            found = clenshaw(self._terms(x.to(stored)), operators, backend=self.backend)
         else:
             z = chebyshev(x, operators, order, backend=self.backend, dtype=stored)
             weight = self.weight.to(stored).permute(1, 2, 0, 3).reshape(-1, out)
-            found = (z.view(len(x), -1) @ weight).to(x.dtype)
+            found = (z.reshape(len(x), -1) @ weight).to(x.dtype)
         return found if self.bias is None else found + self.bias
+
+    def _terms(self, x: Tensor) -> Tensor:
+        """X C_{θ,s}, (n, S, a, c); in memory as the device's recurrence reads them fastest."""
+        channels, order, angles, out = self.weight.shape
+        weight = self.weight.to(x.dtype)
+        if x.device.type == "cpu":
+            return torch.matmul(x, weight.permute(1, 2, 0, 3)).permute(2, 0, 1, 3)
+        return (x @ weight.view(channels, -1)).view(-1, order, angles, out)
 
     def extra_repr(self) -> str:
         """Sizes, for printing."""

@@ -24,11 +24,11 @@ def classification_loss(
     classifier: nn.Linear,
     labels: Tensor,
     *,
-    counted: Tensor | None = None,
+    weights: Tensor | None = None,
     label_smoothing: float = 0.0,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Mean cross entropy of `classifier(hidden)` against labels.
+    """Weighted sum of the cross entropies of `classifier(hidden)` against labels.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ def classification_loss(
     classifier : nn.Linear
         From h to the number of classes.
     labels : (n,)
-    counted : (n,) bool, optional
-        Rows that count; by default all. If none does, the loss is 0.
+    weights : (n,), optional
+        By default 1/n. Rows of weight 0 do not count, whatever their loss.
     label_smoothing : float
         Share of each target that is spread over all classes.
     dtype : torch.dtype, optional
         Of the products, e.g. torch.bfloat16; sums are in single precision.
     """
-    n = len(labels)
-    weight = hidden.new_full((n,), 1.0 / n) if counted is None else counted / counted.sum().clamp(1)
+    if weights is None:
+        weights = hidden.new_full((len(labels),), 1.0 / max(len(labels), 1))
     stored = hidden.dtype if dtype is None else dtype
-    arguments = (hidden, classifier.weight, classifier.bias, labels, weight.to(hidden.dtype))
+    arguments = (hidden, classifier.weight, classifier.bias, labels, weights)
     fits = len(classifier.weight) <= _MOST_CLASSES
     if hidden.is_cuda and hidden.dtype == torch.float32 and fits:
         return cast(Tensor, cast(Any, _Fused).apply(*arguments, label_smoothing, stored))
@@ -54,8 +54,7 @@ def classification_loss(
     each = nn.functional.cross_entropy(
         logits, labels, reduction="none", label_smoothing=label_smoothing
     )
-    # Rows that do not count must not spoil the sum, whatever their loss.
-    return torch.where(weight > 0.0, each, 0.0) @ weight.to(each.dtype)
+    return torch.where(weights > 0.0, each, 0.0) @ weights
 
 
 class _Fused(torch.autograd.Function):

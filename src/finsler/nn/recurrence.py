@@ -147,10 +147,11 @@ def _clenshaw(
     if backend == "compiled":
         from finsler.nn import _compiled_recurrence
 
-        kept = torch.empty(y.shape if keep else (0, 0, 0, 0), dtype=y.dtype)
-        arrays = (operators.indptr, operators.indices, values.contiguous(), y.contiguous(), kept)
+        terms = y.permute(1, 2, 0, 3).contiguous()
+        kept = torch.empty(terms.shape if keep else (0, 0, 0, 0), dtype=y.dtype)
+        arrays = (operators.indptr, operators.indices, values.contiguous(), terms, kept)
         out = _compiled_recurrence.clenshaw(*(array.detach().numpy() for array in arrays))
-        return torch.from_numpy(out).sum(0), kept
+        return torch.from_numpy(out).sum(0), kept.permute(2, 0, 1, 3)
     matrices = _matrices(operators, values)
     states = [y[:, -1]]
     for s in range(y.shape[1] - 2, -1, -1):
@@ -179,7 +180,7 @@ def _chebyshev(
         arrays = (operators.indptr, operators.indices, values.contiguous(), x)
         numbers = [array.detach().numpy() for array in arrays]
         run: Any = _compiled_recurrence.chebyshev
-        return torch.from_numpy(run(*numbers, orders))
+        return torch.from_numpy(run(*numbers, orders)).permute(2, 0, 1, 3)
     matrices = _matrices(operators, values)
     terms = [x[:, None].expand(-1, len(values), -1)]
     for s in range(1, orders):
