@@ -23,6 +23,7 @@ from finsler.cli.kernel import kernel
 from finsler.cli.operator import operator
 from finsler.cli.prepare import prepare
 from finsler.cli.spectrum import spectrum
+from finsler.cli.train import train
 from finsler.errors import ConvergenceError, InputError
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app.command("heat")(heat)
 app.command("distance")(distance)
 app.command("describe")(describe)
 app.command("prepare")(prepare)
+app.command("train")(train)
 app.command("evaluate")(evaluate)
 app.command("demo")(demo)
 app.add_typer(data)

@@ -1,0 +1,195 @@
+"""Checkpoints: weights, optimiser and everything needed to go on, in one safetensors file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finsler.errors import InputError
+from finsler.files import write_bytes
+from finsler.nn.training.config import TrainConfig
+from finsler.nn.training.models import model_named
+
+# Raise it when the meaning of a file changes.
+FORMAT = 1
+_NETWORK, _OPTIMISER = "network.", "optimiser."
+
+
+@dataclass(frozen=True)
+class About:
+    """What a checkpoint says of itself.
+
+    Attributes
+    ----------
+    config : TrainConfig
+    in_channels, classes, angles : int
+        Sizes that the store decided.
+    prepare : dict
+        The configuration the store was prepared with.
+    data : str
+        A hash of the store's shapes and splits.
+    history : tuple of dict
+        The metrics of each epoch so far.
+    """
+
+    config: TrainConfig
+    in_channels: int
+    classes: int
+    angles: int
+    prepare: dict[str, Any]
+    data: str
+    history: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def epoch(self) -> int:
+        """Epochs that are done."""
+        return len(self.history)
+
+    def build(self) -> nn.Module:
+        """The network with fresh weights."""
+        model = model_named(self.config.model)
+        return model.build(self.config, self.in_channels, self.classes, self.angles)
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str],
+    about: About,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer | None = None,
+) -> None:
+    """Write a checkpoint, whole or not at all; without an optimiser it holds the weights alone."""
+    from safetensors.torch import save
+
+    tensors = {_NETWORK + name: tensor for name, tensor in network.state_dict().items()}
+    if optimiser is not None:
+        for name, parameter in network.named_parameters():
+            for key, value in optimiser.state[parameter].items():
+                tensors[f"{_OPTIMISER}{name}.{key}"] = value
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps({"format": FORMAT, **dataclasses.asdict(about)})
+    metadata = {"finsler": text, "crc32": str(_checksum(text, tensors))}
+    write_bytes(path, save(tensors, metadata))
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A checkpoint that was read and found whole."""
+
+    path: str
+    about: About
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        """Read and check a checkpoint.
+
+        Raises
+        ------
+        InputError
+            There is no such file, or it is damaged, or not a checkpoint of this program.
+        """
+        metadata, tensors = _read(path)
+        if "finsler" not in metadata or "crc32" not in metadata:
+            raise InputError(f"{path}: this safetensors file is not a checkpoint of finsler")
+        text = metadata["finsler"]
+        if metadata["crc32"] != str(_checksum(text, tensors)):
+            raise InputError(f"{path}: the checkpoint is damaged (its checksum does not fit)")
+        return cls(str(path), _about(path, text), tensors)
+
+    def load(self, network: nn.Module, optimiser: torch.optim.Optimizer | None = None) -> None:
+        """Put the weights into a network, and the state into its optimiser.
+
+        Raises
+        ------
+        InputError
+            The tensors are not those of such a network.
+        """
+        weights = self._part(_NETWORK)
+        try:
+            network.load_state_dict(weights)
+        except RuntimeError as error:
+            raise InputError(
+                f"{self.path}: the weights do not fit the network {self.about.config.model!r}"
+            ) from error
+        if optimiser is None:
+            return
+        state = self._part(_OPTIMISER)
+        if not state:
+            raise InputError(f"{self.path}: the checkpoint holds weights alone; it cannot go on")
+        for name, parameter in network.named_parameters():
+            # A parameter that had no gradient has no state.
+            optimiser.state[parameter] = {
+                key.rpartition(".")[2]: value.to(parameter.device, copy=True)
+                for key, value in state.items()
+                if key.rpartition(".")[0] == name
+            }
+
+    def _part(self, prefix: str) -> dict[str, Tensor]:
+        return {
+            name.removeprefix(prefix): tensor
+            for name, tensor in self.tensors.items()
+            if name.startswith(prefix)
+        }
+
+
+def load_model(
+    path: str | os.PathLike[str], *, device: torch.device | str = "cpu"
+) -> tuple[nn.Module, About]:
+    """The network of a checkpoint, ready to predict, and what is known of it.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is damaged, or not a checkpoint of this program.
+    """
+    checkpoint = Checkpoint.read(path)
+    network = checkpoint.about.build()
+    checkpoint.load(network)
+    return network.to(device).eval(), checkpoint.about
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Tensor]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return file.metadata() or {}, tensors
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file; check the path") from error
+    except SafetensorError as error:
+        raise InputError(f"{path}: this is no whole safetensors file ({error})") from error
+
+
+def _about(path: str | os.PathLike[str], text: str) -> About:
+    try:
+        found = json.loads(text)
+        if found.pop("format") != FORMAT:
+            raise InputError(f"the checkpoint has another format than {FORMAT}; train anew")
+        found["config"] = TrainConfig.of(found["config"])
+        found["history"] = tuple(found["history"])
+        about = About(**found)
+        if not all(type(n) is int for n in (about.in_channels, about.classes, about.angles)):
+            raise InputError("the sizes of the network in the checkpoint are no whole numbers")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: the checkpoint's description is damaged ({error})") from error
+    return about
+
+
+def _checksum(text: str, tensors: Mapping[str, Tensor]) -> int:
+    found = zlib.crc32(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        found = zlib.crc32(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode(), found)
+        found = zlib.crc32(tensor.flatten().view(torch.uint8).numpy().data, found)
+    return found

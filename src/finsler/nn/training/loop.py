@@ -1,0 +1,279 @@
+"""The loop over epochs: reproducible, and continued where it was interrupted."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finsler.data.store import Store
+from finsler.errors import ConvergenceError, InputError
+from finsler.files import write_bytes
+from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
+from finsler.nn.training.config import TrainConfig
+from finsler.nn.training.distributed import Team, share, team
+from finsler.nn.training.graphs import GraphStepper
+from finsler.nn.training.log import CURVES, METRICS, Log
+from finsler.nn.training.models import model_named
+from finsler.nn.training.plan import epoch_batches, split, torch_seed
+from finsler.nn.training.prediction import count_exact
+from finsler.nn.training.samples import Samples
+from finsler.nn.training.schedule import learning_rate
+from finsler.nn.training.stepper import Stepper, make_optimiser, matrix_precision
+
+LAST, BEST, CONFIG = "last.safetensors", "best.safetensors", "config.toml"
+PREDICTIONS = "predictions.npz"
+
+
+def train(
+    store: Store,
+    folder: str | os.PathLike[str],
+    config: TrainConfig | None = None,
+    *,
+    restart: bool = False,
+    on_step: Callable[[], None] = lambda: None,
+    on_epoch: Callable[[dict[str, Any]], None] = lambda metrics: None,
+    notify: Callable[[str], None] = lambda sentence: None,
+) -> tuple[nn.Module, About]:
+    """Train a network on the shapes of a store, or go on with the run that lies in the folder.
+
+    All random numbers follow from the seed and the epoch (torch's own generators are set), so a run
+    that was interrupted and continued gives, on the CPU, the same weights as an undisturbed one.
+
+    Parameters
+    ----------
+    store : Store
+    folder : path
+        Of the run; made if it does not exist. Gets `config.toml`, `metrics.jsonl`, `tensorboard/`,
+        `last.safetensors`, and `best.safetensors`: the weights of the epoch with the most exact
+        matches on the shapes held out by `validation`, or without those on the test shapes.
+    config : TrainConfig, optional
+    restart : bool
+        Forget the run that lies in the folder.
+    on_step, on_epoch, notify : callable
+        Called after each step, after each epoch with its metrics, and with sentences for the user.
+
+    Returns
+    -------
+    network, about
+        After the last epoch, in evaluation mode; `about.history` holds the metrics.
+
+    Raises
+    ------
+    InputError
+        The store cannot be learned from, or the folder holds a run of another configuration.
+    ConvergenceError
+        A loss is not finite; the last checkpoint stays as it is.
+    """
+    chosen = TrainConfig() if config is None else config
+    with team(chosen.device) as crew, matrix_precision(chosen.precision):
+        return _finished(
+            _Run(store, Path(folder), chosen, crew, restart, notify), on_step, on_epoch
+        )
+
+
+def _finished(
+    run: _Run, on_step: Callable[[], None], on_epoch: Callable[[dict[str, Any]], None]
+) -> tuple[nn.Module, About]:
+    try:
+        while run.about.epoch < run.config.epochs:
+            on_epoch(run.next_epoch(on_step))
+    finally:
+        run.close()
+    return run.network.eval(), run.about
+
+
+class _Run:
+    """A network on its way: what is loaded once, and what an epoch does."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        config: TrainConfig,
+        crew: Team,
+        restart: bool,
+        notify: Callable[[str], None],
+    ) -> None:
+        self.folder, self.config, self.crew = folder, config, crew
+        if config.precision == "bf16" and crew.device.type != "cuda":
+            raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
+        self.about = about_run(store, config)
+        self.names, held_out = split(store.train, config)
+        self.evaluated = {"validation": held_out, "test": store.test}
+        torch.manual_seed(torch_seed(config, 0, 0))
+        self.network = self.about.build().to(crew.device)
+        optimiser = make_optimiser(self.network, config)
+        if crew.leads:
+            folder.mkdir(parents=True, exist_ok=True)
+            if restart:
+                _forget(folder)
+        crew.wait()
+        if (folder / LAST).exists():
+            self._resume(Checkpoint.read(folder / LAST), optimiser)
+            notify(f"continuing after epoch {self.about.epoch} of {config.epochs}")
+        self.samples = Samples(
+            store,
+            model_named(config.model).domain,
+            learned=self.names,
+            classes=self.about.classes,
+            in_channels=self.about.in_channels,
+            train_on=config.train_on,
+            device=crew.device,
+            memory=config.memory,
+        )
+        self.stepper = self._stepper(optimiser, notify)
+        if crew.leads:
+            write_bytes(folder / CONFIG, config.to_toml().encode())
+            self.log = Log(folder, self.about.history, notify)
+
+    def _resume(self, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
+        _check_same_run(checkpoint, self.about)
+        checkpoint.load(self.network, optimiser)
+        self.about = dataclasses.replace(self.about, history=checkpoint.about.history)
+
+    def _stepper(self, optimiser: torch.optim.Optimizer, notify: Callable[[str], None]) -> Stepper:
+        if self.config.cuda_graphs:
+            alone = self.crew.size == 1 and self.config.batch == 1
+            if alone and self.crew.device.type == "cuda":
+                kept = self.samples.kept(self.names)
+                return GraphStepper(self.network, optimiser, self.config, kept)
+            notify("cuda_graphs needs cuda, batch = 1 and one process; taking ordinary steps")
+        return Stepper(self.network, optimiser, self.config, self.crew.wrap)
+
+    def next_epoch(self, on_step: Callable[[], None]) -> dict[str, Any]:
+        """Train for an epoch, evaluate, and write what was found; its metrics."""
+        epoch = self.about.epoch + 1
+        metrics = {"epoch": epoch, **self._train(epoch, on_step)}
+        if epoch % self.config.evaluate_every == 0 or epoch == self.config.epochs:
+            metrics |= self._evaluate()
+        before = self.about.history
+        self.about = dataclasses.replace(self.about, history=(*before, metrics))
+        if self.crew.leads:
+            self._write(metrics, before)
+        return metrics
+
+    def _train(self, epoch: int, on_step: Callable[[], None]) -> dict[str, Any]:
+        crew, start = self.crew, time.perf_counter()
+        batches = epoch_batches(self.names, self.config, epoch)
+        mine = share(batches, crew.rank, crew.size)
+        if crew.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(crew.device)
+        torch.manual_seed(torch_seed(self.config, epoch, crew.rank))
+        self.network.train()
+        losses, rate = [], 0.0
+        for step, names in enumerate(mine, start=(epoch - 1) * len(mine)):
+            rate = learning_rate(self.config, step, len(mine))
+            self.stepper.set_learning_rate(rate)
+            losses.append(self.stepper(self.samples(names)))
+            on_step()
+        # The only place of an epoch's training that waits for the device.
+        found = crew.gather(torch.stack(losses)).cpu()
+        _check_finite(found, batches, epoch)
+        metrics = {
+            "loss": found.double().mean().item(),
+            "learning_rate": rate,
+            "seconds": time.perf_counter() - start,
+        }
+        if crew.device.type == "cuda":
+            metrics["peak_gib"] = torch.cuda.max_memory_allocated(crew.device) / 2**30
+        return metrics
+
+    def _evaluate(self) -> dict[str, float]:
+        """Shares of exact matches, of the named and of all vertices."""
+        crew, shares = self.crew, {}
+        crew.align(self.network)
+        for split_name, names in self.evaluated.items():
+            counts = count_exact(self.network, self.samples, names[crew.rank :: crew.size])
+            right_named, named, right, every = crew.gather(counts).sum(dim=0).tolist()
+            if named:
+                shares[f"{split_name}_named"] = right_named / named
+            if every:
+                shares[f"{split_name}_every"] = right / every
+        return shares
+
+    def _write(self, metrics: dict[str, Any], before: Sequence[dict[str, Any]]) -> None:
+        # The best first and the metrics last: an epoch counts as done once `last` is there, and
+        # one that was interrupted before is done again.
+        score = best_score([metrics], self.config)
+        if score > best_score(before, self.config):
+            save_checkpoint(self.folder / BEST, self.about, self.network)
+        epoch = self.about.epoch
+        if epoch % self.config.checkpoint_every == 0 or epoch == self.config.epochs:
+            optimiser = self.stepper.optimiser
+            save_checkpoint(self.folder / LAST, self.about, self.network, optimiser)
+        self.log.write(metrics)
+
+    def close(self) -> None:
+        """Close the files."""
+        if self.crew.leads:
+            self.log.close()
+
+
+def best_score(history: Sequence[dict[str, Any]], config: TrainConfig) -> float:
+    """The largest share that epochs are chosen by; −1 where there is none."""
+    chosen_on = "validation" if config.validation else "test"
+    keys = (f"{chosen_on}_named", f"{chosen_on}_every")
+    scores = [next((m[key] for key in keys if key in m), -1.0) for m in history]
+    return max(scores, default=-1.0)
+
+
+def about_run(store: Store, config: TrainConfig) -> About:
+    """What a new run on a store knows of itself."""
+    shape = store[store.train[0]] if store.train else None
+    if shape is None or shape.features.shape[1] == 0:
+        what = "no training shapes" if shape is None else "no features (descriptor none)"
+        raise InputError(f"{store.folder}: the store has {what}; prepare another one")
+    listed = json.dumps([store.train, store.test, store.reference, store.keys], sort_keys=True)
+    return About(
+        config=config,
+        in_channels=shape.features.shape[1],
+        classes=len(store[store.reference].vertices),
+        angles=len(shape.theta),
+        prepare=dataclasses.asdict(store.config),
+        data=hashlib.sha256(listed.encode()).hexdigest(),
+    )
+
+
+def _check_same_run(checkpoint: Checkpoint, about: About) -> None:
+    there = checkpoint.about
+    remedy = "take another folder, or forget that run with --restart"
+    changed = there.config.differences(about.config)
+    if changed:
+        name = changed[0]
+        raise InputError(
+            f"{checkpoint.path}: this run has {name} = {getattr(there.config, name)}, not"
+            f" {getattr(about.config, name)}; {remedy}"
+        )
+    if there.data != about.data:
+        raise InputError(f"{checkpoint.path}: this run learned from another store; {remedy}")
+
+
+def _check_finite(losses: Tensor, batches: Sequence[tuple[str, ...]], epoch: int) -> None:
+    """Name the first step, and there the first process, whose loss (process, step) is no number."""
+    bad = (~losses.isfinite()).T.nonzero()
+    if len(bad) == 0:
+        return
+    step, rank = (int(i) for i in bad[0])
+    names = ", ".join(share(batches, rank, len(losses))[step])
+    raise ConvergenceError(
+        f"the loss is {losses[rank, step].item()} in epoch {epoch}, step {step + 1}"
+        f" (shape {names}); check the features of the shape or lower learning_rate; the last"
+        " checkpoint is as it was"
+    )
+
+
+def _forget(folder: Path) -> None:
+    # The checkpoint first: without it there is no run to go on with.
+    for name in (LAST, BEST, METRICS, PREDICTIONS):
+        (folder / name).unlink(missing_ok=True)
+    for path in (folder / CURVES).glob("events*"):
+        path.unlink()

@@ -1,0 +1,120 @@
+"""One step of training: forward, loss, backward, update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finsler.nn.loss import classification_loss
+from finsler.nn.training.config import TrainConfig
+from finsler.nn.training.models import Domain
+from finsler.nn.training.samples import Sample
+
+
+def make_optimiser(network: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+    """Adam with decoupled weight decay.
+
+    On cuda it is fused and its learning rate is a tensor, so that a recorded step can be replayed
+    with another rate.
+    """
+    parameters = list(network.parameters())
+    device = parameters[0].device
+    if device.type != "cuda":
+        return torch.optim.AdamW(
+            parameters, lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+    return torch.optim.AdamW(
+        parameters,
+        lr=torch.tensor(config.learning_rate, device=device),
+        weight_decay=config.weight_decay,
+        fused=True,
+        capturable=True,
+    )
+
+
+class Objective(nn.Module):
+    """The loss of a network: what a step differentiates, in one process or in several."""
+
+    def __init__(self, network: Any, config: TrainConfig) -> None:
+        super().__init__()
+        self.network, self.config = network, config
+
+    def forward(self, features: Tensor, domain: Domain, labels: Tensor, weights: Tensor) -> Tensor:
+        """Cross entropy, the mean over the shapes of the mean over their counted vertices."""
+        config, mixed = self.config, self.config.precision == "bf16"
+        if config.feature_noise > 0:
+            features = features + config.feature_noise * torch.randn_like(features)
+        # Recorded steps must not find weights that an earlier one has cast.
+        with torch.autocast(
+            features.device.type, torch.bfloat16, enabled=mixed, cache_enabled=False
+        ):
+            hidden = self.network.hidden(features, domain)
+        return classification_loss(
+            hidden.to(features.dtype),
+            self.network.classifier,
+            labels,
+            weights=weights,
+            label_smoothing=config.label_smoothing,
+            dtype=torch.bfloat16 if mixed else None,
+        )
+
+
+class Stepper:
+    """A network, its optimiser, and how a sample changes them.
+
+    Parameters
+    ----------
+    network : nn.Module
+    optimiser : torch.optim.Optimizer
+    config : TrainConfig
+    wrap : callable
+        Makes of the objective one that averages its gradients over processes.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        config: TrainConfig,
+        wrap: Callable[[nn.Module], nn.Module] = lambda objective: objective,
+    ) -> None:
+        self.network, self.optimiser, self.config = network, optimiser, config
+        self.objective = wrap(Objective(network, config))
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Use a learning rate from the next step on."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def __call__(self, sample: Sample) -> Tensor:
+        """One step; the loss stays on the device."""
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = self.loss(sample)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        return loss.detach()
+
+    def loss(self, sample: Sample) -> Tensor:
+        """The objective of a sample."""
+        found: Tensor = self.objective(
+            sample.features, sample.domain, sample.labels, sample.weights
+        )
+        return found
+
+
+@contextmanager
+def matrix_precision(precision: str) -> Iterator[None]:
+    """Products of single-precision matrices in full, or in "tf32"."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
