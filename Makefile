@@ -9,7 +9,7 @@ BENCHMARKS = assembly eigen distance diffusion nonlinear shot synthetic prepare 
 .PHONY: help demo test lint bench clean
 
 help:
-	@echo "make demo   set up and run the main job on shapes the package makes; look into demo/"
+	@echo "make demo   set up and run the main job on shapes it makes, some minutes; look into demo/"
 	@echo "make test   set up and run all tests"
 	@echo "make lint   check format, style and types"
 	@echo "make bench  measure speed and memory against other packages, half an hour"
@@ -33,8 +33,8 @@ clean:
 	rm -rf $(VENV) demo build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/ready-demo: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing finsler and what the demo draws with ..."
-	$(PIP) --editable ".[view]"
+	@echo "installing finsler and what the demo draws and learns with ..."
+	$(PIP) --editable ".[learn,view]"
 	@touch $@
 
 $(VENV)/ready-test: pyproject.toml constraints.txt | $(BIN)/python

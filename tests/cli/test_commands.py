@@ -79,25 +79,6 @@ class TestSpectrum:
         assert figure.read_bytes()[:4] == b"\x89PNG"
 
 
-def test_demo_writes_everything_it_names(tmp_path):
-    result = run("demo", "--out", tmp_path / "demo", "--frequency", 8)
-    assert result.exit_code == 0
-    names = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert names == {
-        "shape.ply",
-        "operators.npz",
-        "spectrum.npz",
-        "operators.png",
-        "spectrum.png",
-        "distances.png",
-        "summary.json",
-    }
-    summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
-    assert summary["omega"]["constant"] < 1e-12
-    assert summary["omega"]["varying"] > 0.1
-    assert summary["distance"]["there"] > 1.5 * summary["distance"]["back"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

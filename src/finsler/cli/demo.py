@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,21 +31,44 @@ def demo(
     frequency: Annotated[
         int, typer.Option(help="Resolution: the shape has 10 frequency² + 2 vertices.", min=8)
     ] = 22,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Learn from a few tiny shapes, in seconds.")
+    ] = False,
 ) -> None:
-    """Build a shape, its operators at eight angles, a spectrum, distances and figures.
+    """Operators, spectra and distances on one shape, then correspondences learned from many.
 
-    Writes `shape.ply`, `operators.npz`, `spectrum.npz`, `operators.png` (frames, heat at eight
-    angles, eigenfunctions), `spectrum.png`, `distances.png` (in a wind: there, back, their
-    difference, and the shortest paths) and `summary.json` to the folder.
+    The first part, some seconds, writes `shape.ply`, `operators.npz`, `spectrum.npz`,
+    `operators.png` (frames, heat at eight angles, eigenfunctions), `spectrum.png` and
+    `distances.png` (in a wind: there, back, their difference, and the shortest paths). The second,
+    some minutes, makes people, prepares them, trains two networks and matches people they have not
+    seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
+    `summary.json` has the figures of both.
     """
+    from finsler.files import record, write_bytes
+
+    out.mkdir(parents=True, exist_ok=True)
+    config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
+    summary = {**json.loads(record(config)), **_one_shape(out, frequency, config)}
+    pictures = "operators.png and distances.png"
+    if find_spec("torch") is None:
+        print("learning   left out, as it needs torch: pip install 'finsler[learn]'")
+    else:
+        from finsler.cli.demo_learning import FULL, QUICK, learn
+
+        summary["learning"] = learn(out, QUICK if quick else FULL)
+        pictures = "operators.png, distances.png and correspondence.png"
+    write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    print(f"Wrote {out}: look at {pictures} there")
+
+
+def _one_shape(out: Path, frequency: int, config: dict[str, Any]) -> dict[str, Any]:
+    """Operators, spectra, distances and their pictures; what was found."""
     from finsler.analysis import spectrum
-    from finsler.files import record, write_bytes, write_npz
+    from finsler.files import write_npz
     from finsler.frames import principal_frames
     from finsler.mesh import primitives, write_mesh
     from finsler.operator import angle_stack, save_operators
 
-    out.mkdir(parents=True, exist_ok=True)
-    config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
     mesh = primitives.bumpy_sphere(frequency)
     print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
     with working("operators"):
@@ -67,17 +91,14 @@ def demo(
     first = spectra[0]
     arrays = {"eigenvalues": first.eigenvalues, "eigenvectors": first.eigenvectors}
     write_npz(out / "spectrum.npz", {**arrays, "mass": stack.mass}, config)
-    summary = {
-        **json.loads(record(config)),
+    with working("figures"):
+        _figures(out, mesh, frames, stack, spectra)
+        _draw_distances(out / "distances.png", mesh, trips)
+    return {
         "eigenvalues": first.eigenvalues[:20].tolist(),
         "omega": {key: value for key, value in comparison.items() if key != "sentences"},
         "distance": {"there": there, "back": back, "wind": list(_WIND)},
     }
-    write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-    with working("figures"):
-        _figures(out, mesh, frames, stack, spectra)
-        _draw_distances(out / "distances.png", mesh, trips)
-    print(f"Wrote {out}: look at {out / 'operators.png'} and {out / 'distances.png'}")
 
 
 def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:

@@ -15,8 +15,12 @@ from finsler.cli.options import AsJson
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
+    from finsler.data import Collection
     from finsler.evaluation import DistancesOnDemand, Evaluation, Predictions, ReferenceDistances
     from finsler.mesh import TriMesh
+
+# Ending of a trained network's file.
+_NETWORK = ".safetensors"
 
 
 class Normalization(StrEnum):
@@ -39,8 +43,8 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="PREDICTIONS",
-            help="Files of predictions (.npz), one for each run; several are taken as the seeds of"
-            " one experiment.",
+            help="Files of predictions (.npz) or trained networks (.safetensors, with --store), one"
+            " for each run; several are taken as the seeds of one experiment.",
         ),
     ],
     collection: Annotated[
@@ -51,6 +55,14 @@ def evaluate(
             " `finsler prepare`.",
         ),
     ],
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STORE",
+            help="For trained networks: the folder of `finsler prepare`, whose test shapes they"
+            " predict.",
+        ),
+    ] = None,
     normalization: Annotated[
         Normalization,
         typer.Option(help="Divide distances by √area of the reference, or by its diameter."),
@@ -93,12 +105,13 @@ def evaluate(
     area under the cumulative curve over 0..0.25; on the vertices whose truth is given, and on all.
     With several files also half of the width of Student's 95% interval over the runs.
 
-    Example: `finsler evaluate seed1.npz seed2.npz --collection faust_r:FAUST_r --table results.md`
+    Example: `finsler evaluate seed1.npz seed2.npz --collection faust_r:FAUST_r --table results.md`,
+    or `finsler evaluate runs/first/last.safetensors --store store --collection faust_r:FAUST_r`
     """
     from finsler.data import open_collection
     from finsler.errors import InputError
     from finsler.evaluation import evaluate as run
-    from finsler.evaluation import load_predictions, markdown_report, results_dict, write_results
+    from finsler.evaluation import markdown_report, results_dict, write_results
     from finsler.files import write_bytes
 
     checked_target(out, (".json",))
@@ -106,15 +119,16 @@ def evaluate(
     checked_target(figure, FIGURE_ENDINGS)
     if len({path.resolve() for path in predictions}) < len(predictions):
         raise InputError("a file of predictions is given twice; each run counts once")
+    _check_store(predictions, store)
     shapes = open_collection(collection)
     # Shapes are needed to check the predictions and to score each run: read them once.
     shapes = dataclasses.replace(shapes, load=functools.cache(shapes.load))
     runs: dict[str, Predictions] = {
-        label: load_predictions(path, shapes)
+        label: _predictions(path, store, shapes)
         for label, path in zip(_labels(predictions), predictions, strict=True)
     }
     reference = shapes[shapes.reference].mesh
-    measured = _distances(reference, distances.value, cache, memory)
+    measured = distances_on(reference, method=distances.value, cache=cache, memory=memory)
     total = sum(len(predicted.names) for predicted in runs.values())
     with _progress() as bar:
         task = bar.add_task("scoring", total=total)
@@ -145,6 +159,39 @@ def evaluate(
         _print(found, files)
 
 
+def _check_store(paths: list[Path], store: Path | None) -> None:
+    from finsler.errors import InputError
+
+    networks = [path for path in paths if path.suffix == _NETWORK]
+    if networks and store is None:
+        raise InputError(
+            f"{networks[0]}: this is a trained network; give the prepared shapes with --store"
+        )
+    if store is not None and not networks:
+        raise InputError(f"--store is for trained networks ({_NETWORK}), and none is given")
+
+
+def _predictions(path: Path, store: Path | None, shapes: Collection) -> Predictions:
+    """Read from a file, or predicted by a trained network for the test shapes of a store."""
+    from finsler.evaluation import Predictions, load_predictions
+
+    if store is None or path.suffix != _NETWORK:
+        return load_predictions(path, shapes)
+    from finsler.data import Store
+    from finsler.files import record
+    from finsler.nn.training import load_model, predict
+
+    prepared = Store.open(store)
+    network, about = load_model(path)
+    config = {"store": prepared.name, "epoch": about.epoch}
+    config |= {"train": dataclasses.asdict(about.config), "prepare": about.prepare}
+    found = predict(network, prepared, prepared.test, about=about)
+    return Predictions(
+        {name: vertices.astype("int64") for name, vertices in found.items()},
+        json.loads(record(config)),
+    )
+
+
 def _labels(paths: list[Path]) -> list[str]:
     """The file names, or where two are the same, the paths."""
     names = [path.name for path in paths]
@@ -159,8 +206,8 @@ def _progress() -> Any:
     return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
-def _distances(
-    mesh: TriMesh, method: str, cache: Path | None, memory: float
+def distances_on(
+    mesh: TriMesh, *, method: str = "fmm", cache: Path | None = None, memory: float = 4.0
 ) -> ReferenceDistances | DistancesOnDemand:
     """All distances of the reference where they fit into memory, else those needed."""
     from finsler.evaluation import DistancesOnDemand, matrix_memory, reference_distances

@@ -20,8 +20,10 @@ from finsler.cli.evaluate import evaluate
 from finsler.cli.heat import heat
 from finsler.cli.info import info
 from finsler.cli.kernel import kernel
+from finsler.cli.match import match
 from finsler.cli.operator import operator
 from finsler.cli.prepare import prepare
+from finsler.cli.reproduce import reproduce
 from finsler.cli.spectrum import spectrum
 from finsler.cli.train import train
 from finsler.errors import ConvergenceError, InputError
@@ -46,6 +48,8 @@ app.command("describe")(describe)
 app.command("prepare")(prepare)
 app.command("train")(train)
 app.command("evaluate")(evaluate)
+app.command("reproduce")(reproduce)
+app.command("match")(match)
 app.command("demo")(demo)
 app.add_typer(data)
 

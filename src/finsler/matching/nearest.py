@@ -1,0 +1,47 @@
+"""Nearest rows in many dimensions, by brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.errors import InputError
+from finsler.mesh.trimesh import IntArray
+
+# Inner products that are held at once.
+_CELLS = 2**24
+
+
+def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) -> IntArray:
+    """Index of the row of `points` (p, d) that is nearest to each row of `queries` (q, d).
+
+    argmax_j ⟨q, p_j⟩ − |p_j|²/2, block by block in single precision: in the 100 to 200 dimensions
+    of functional maps a matrix product is several times faster than a search tree, which visits
+    nearly all points there. The first of several that are equally near is taken.
+
+    Raises
+    ------
+    InputError
+        No point, or rows of different lengths.
+
+    Examples
+    --------
+    >>> nearest_rows(np.array([[0.9, 0.0], [0.0, 3.0]]), np.eye(2)).tolist()
+    [0, 1]
+    """
+    if queries.ndim != 2 or points.ndim != 2 or queries.shape[1] != points.shape[1]:
+        raise InputError(f"rows of shapes {queries.shape} and {points.shape} cannot be compared")
+    if len(points) == 0:
+        raise InputError("there is no point to search among")
+    # Relative to their middle, where single precision is finest.
+    middle = points.mean(axis=0)
+    q = np.asarray(queries - middle, dtype=np.float32)
+    p = np.asarray(points - middle, dtype=np.float32)
+    half = 0.5 * np.einsum("pd,pd->p", p, p)
+    found = np.empty(len(q), dtype=np.int64)
+    block = max(1, _CELLS // len(p))
+    for start in range(0, len(q), block):
+        product = q[start : start + block] @ p.T
+        product -= half
+        found[start : start + block] = product.argmax(axis=1)
+    return found

@@ -1,0 +1,192 @@
+"""ZoomOut: a map that is refined by asking it to explain more and more functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from finsler.analysis.spectrum import Spectrum
+from finsler.errors import InputError
+from finsler.matching.functional import pull_back, vertex_map
+from finsler.mesh.trimesh import FloatArray, IntArray
+
+# Vertices of each surface that take part before the last step.
+SAMPLES = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """A vertex map (n_1,) from surface 1 to surface 2, and its functional map (k_1, k_2)."""
+
+    map_12: IntArray
+    functional: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Some vertices of a surface: basis (p, k), weights (p,) that sum to an area, features."""
+
+    basis: FloatArray
+    weights: FloatArray
+    features: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """Sizes of the functional map after a step, and the weight of the features during it."""
+
+    size_1: int
+    size_2: int
+    weight: float = 0.0
+
+
+def refine(
+    map_12: ArrayLike,
+    spectrum_1: Spectrum,
+    spectrum_2: Spectrum,
+    *,
+    first: int = 20,
+    step: int = 20,
+    partial: bool = False,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> Refined:
+    """Refine a vertex map, from wherever it comes, by ZoomOut (Melzi et al. 2019).
+
+    In turn, the functional map C = Φ_1⁺ Φ_2[map_12] is read off the vertex map in bases of
+    growing size, and the vertex map off the functional map, as nearest neighbours.
+
+    Parameters
+    ----------
+    map_12 : (n_1,)
+        Vertex of surface 2 for each vertex of surface 1.
+    spectrum_1, spectrum_2 : Spectrum
+        Bases of the same operator; all of their functions are used in the end.
+    first, step : int
+        Size of the first functional map, and how much each next one is larger.
+    partial : bool
+        Surface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
+    samples : int
+        Vertices of each surface that take part before the last step, drawn by area.
+    seed : int
+        Of the draw.
+
+    Raises
+    ------
+    InputError
+        A map that does not fit the bases, or sizes below 1.
+
+    Examples
+    --------
+    >>> from finsler import lbo, primitives, spectrum
+    >>> found = spectrum(lbo(primitives.bumpy_sphere(8)), 40)
+    >>> start = np.roll(np.arange(642), 1)
+    >>> bool((refine(start, found, found).map_12 == np.arange(642)).mean() > 0.99)
+    True
+    """
+    if min(first, step, samples) < 1:
+        raise InputError(
+            f"first, step and samples are {first}, {step}, {samples}; all must be >= 1"
+        )
+    start = _checked_map(map_12, len(spectrum_1.eigenvectors), len(spectrum_2.eigenvectors))
+    sizes = basis_sizes(spectrum_1, spectrum_2, first=first, step=step, partial=partial)
+    whole_1, whole_2 = points_of(spectrum_1), points_of(spectrum_2)
+    k_1, k_2 = sizes[0].size_1, sizes[0].size_2
+    functional = pull_back(start, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], whole_1.weights)
+    rng = np.random.default_rng(seed)
+    some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
+    return finished(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
+
+
+def zoom(
+    functional: FloatArray, points_1: Points, points_2: Points, steps: Sequence[Step]
+) -> FloatArray:
+    """The functional map after the steps, each a vertex map and the functional map of it."""
+    for step in steps:
+        found = _vertex_map(functional, points_1, points_2, step.weight)
+        functional = pull_back(
+            found,
+            points_1.basis[:, : step.size_1],
+            points_2.basis[:, : step.size_2],
+            points_1.weights,
+        )
+    return functional
+
+
+def finished(functional: FloatArray, whole_1: Points, whole_2: Points) -> Refined:
+    """The last step: the vertex map of all vertices, and the functional map of that."""
+    found = _vertex_map(functional, whole_1, whole_2, 0.0)
+    k_1, k_2 = functional.shape
+    exact = pull_back(found, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], whole_1.weights)
+    return Refined(found, exact)
+
+
+def basis_sizes(
+    spectrum_1: Spectrum,
+    spectrum_2: Spectrum,
+    *,
+    first: int,
+    step: int,
+    partial: bool = False,
+) -> list[Step]:
+    """Sizes of the functional maps, the last one as large as the bases.
+
+    Of a part, only the functions up to the frequency of the full surface's are used: their number
+    is that of the eigenvalues λ_1 ≤ λ_2[k_2 − 1], about k_2 times the share of the area. So the map
+    is a slanted rectangle (Rodolà et al. 2017).
+    """
+    limit = len(spectrum_2.eigenvalues)
+    if not partial:
+        limit = min(limit, len(spectrum_1.eigenvalues))
+    full = [*range(min(first, limit), limit, step), limit]
+    if not partial:
+        return [Step(k, k) for k in full]
+    top = spectrum_2.eigenvalues[np.array(full) - 1]
+    ranks = np.searchsorted(spectrum_1.eigenvalues, top, side="right")
+    return [Step(max(int(r), 2), k) for r, k in zip(ranks, full, strict=True)]
+
+
+def points_of(spectrum: Spectrum, features: NDArray[Any] | None = None) -> Points:
+    """All vertices of a surface."""
+    return Points(spectrum.eigenvectors, np.asarray(spectrum.mass), features)
+
+
+def sampled(points: Points, count: int, rng: np.random.Generator) -> Points:
+    """At most `count` points, drawn by weight; equal weights then."""
+    if len(points.weights) <= count:
+        return points
+    total = points.weights.sum()
+    chosen = np.sort(
+        rng.choice(len(points.weights), count, replace=False, p=points.weights / total)
+    )
+    features = None if points.features is None else points.features[chosen]
+    return Points(points.basis[chosen], np.full(count, total / count), features)
+
+
+def _vertex_map(
+    functional: FloatArray, points_1: Points, points_2: Points, weight: float
+) -> IntArray:
+    return vertex_map(
+        functional,
+        points_1.basis,
+        points_2.basis,
+        features_1=points_1.features,
+        features_2=points_2.features,
+        weight=weight,
+    )
+
+
+def _checked_map(map_12: ArrayLike, n_1: int, n_2: int) -> IntArray:
+    found: NDArray[Any] = np.asarray(map_12)
+    if found.shape != (n_1,) or found.dtype.kind not in "iu":
+        raise InputError(
+            f"the map has shape {found.shape} and type {found.dtype}; it must name one vertex for"
+            f" each of the {n_1} vertices of surface 1"
+        )
+    if found.min() < 0 or found.max() >= n_2:
+        raise InputError(f"the map names a vertex outside 0..{n_2 - 1}, those of surface 2")
+    return found.astype(np.int64)

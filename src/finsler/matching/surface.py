@@ -1,0 +1,154 @@
+"""What matching needs to know of one surface: a basis of functions, and descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.analysis.spectrum import Spectrum, spectrum
+from finsler.descriptors import shot, wks
+from finsler.errors import InputError
+from finsler.mesh.measures import surface_area
+from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.operator import Laplacian, angle_stack, lbo
+
+# Wave kernel signatures: eigenpairs, logarithms of eigenvalues times area, width of a band.
+_PAIRS = 60
+_ENERGIES = np.linspace(np.log(20.0), np.log(2500.0), 40)
+_SIGMA = 0.35
+_ANGLES = 8
+_ALPHA = 10.0
+# SHOT: largest radius, and neighbours at which it is made smaller.
+_RADIUS = 0.18
+_NEIGHBORS = 1000
+
+# Smallest basis that a map is worth computing in.
+LEAST_SIZE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A mesh with what is needed to match it.
+
+    Attributes
+    ----------
+    mesh : TriMesh
+        In a unit in which the area of the full surface is 1.
+    spectrum : Spectrum
+        The basis of functions.
+    shot : tuple of (n, 352) float32
+        Histograms of normals in a small and a large ball.
+    signatures : (n, d)
+        Wave kernel signatures: isotropic, and mean and deviation over the angles of the
+        anisotropic ones, which need no common zero of the angle nor a sign.
+    """
+
+    mesh: TriMesh
+    spectrum: Spectrum
+    shot: tuple[NDArray[np.float32], ...]
+    signatures: FloatArray
+
+    @property
+    def mass(self) -> FloatArray:
+        """Areas of the vertices, (n,)."""
+        return np.asarray(self.spectrum.mass)
+
+    def features(self) -> NDArray[np.float32]:
+        """The two histograms side by side, (n, 704)."""
+        return np.hstack(self.shot)
+
+
+def describe_surface(
+    mesh: TriMesh,
+    *,
+    k: int,
+    radius: float,
+    operator: Callable[[TriMesh], Laplacian] = lbo,
+) -> Surface:
+    """Basis and descriptors of a mesh that has its unit already.
+
+    Parameters
+    ----------
+    mesh : TriMesh
+        Every face has area and every vertex a face.
+    k : int
+        Size of the basis.
+    radius : float
+        Of the larger ball of SHOT; the smaller one has half of it. See `common_radius`.
+    operator : callable
+        Gives the Laplacian whose eigenfunctions are the basis; by default the isotropic one.
+    """
+    pairs = min(_PAIRS, mesh.n_vertices // 2)
+    isotropic = _signature(lbo(mesh), pairs)
+    angles = np.stack(
+        [
+            _signature(laplacian, pairs)
+            for laplacian in angle_stack(mesh, alpha=_ALPHA, tau=0.0, angles=_ANGLES)
+        ]
+    )
+    return Surface(
+        mesh=mesh,
+        spectrum=spectrum(operator(mesh), k),
+        shot=tuple(shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)),
+        signatures=np.hstack([isotropic, angles.mean(axis=0), angles.std(axis=0)]),
+    )
+
+
+def common_radius(n_vertices: int) -> float:
+    """Radius of SHOT in units of √area: 0.18, or less, so that a ball holds about 1,000 vertices.
+
+    Two surfaces need the same one: pass the number of vertices of the larger mesh.
+    """
+    return float(min(_RADIUS, np.sqrt(_NEIGHBORS / (np.pi * n_vertices))))
+
+
+def rescaled(mesh: TriMesh, area: float) -> TriMesh:
+    """The mesh in units of the square root of an area, about its centre."""
+    middle = mesh.vertices.mean(axis=0)
+    return TriMesh((mesh.vertices - middle) / np.sqrt(area), mesh.faces)
+
+
+def basis_size(k: int, *meshes: TriMesh) -> int:
+    """k, or a third of the vertices of the smallest mesh.
+
+    Raises
+    ------
+    InputError
+        Fewer than 10 are left.
+    """
+    smallest = min(mesh.n_vertices for mesh in meshes)
+    size = min(k, smallest // 3)
+    if size < LEAST_SIZE:
+        raise InputError(
+            f"a basis of {size} functions (k is {k}, the smaller mesh has {smallest} vertices) is"
+            f" too small to match with; it takes k of at least {LEAST_SIZE} and"
+            f" {3 * LEAST_SIZE} vertices"
+        )
+    return size
+
+
+def total_area(mesh: TriMesh) -> float:
+    """Area of a mesh, checked."""
+    area = surface_area(mesh)
+    if not 0.0 < area < np.inf:
+        raise InputError(f"the area of the mesh is {area}; matching needs a surface with area")
+    return area
+
+
+def _signature(laplacian: Laplacian, pairs: int) -> FloatArray:
+    return wks(spectrum(laplacian, pairs), _ENERGIES, sigma=_SIGMA)
+
+
+def principal_features(
+    features_1: NDArray[Any], features_2: NDArray[Any], size: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Both features in the `size` directions in which they vary most together."""
+    middle = 0.5 * (features_1.mean(axis=0) + features_2.mean(axis=0))
+    first, second = features_1 - middle, features_2 - middle
+    covariance = first.T @ first / len(first) + second.T @ second / len(second)
+    axes = np.linalg.eigh(covariance.astype(np.float64))[1][:, ::-1][:, :size].astype(np.float32)
+    return first @ axes, second @ axes

@@ -1,0 +1,29 @@
+"""Field convolutions: networks on tangent vector fields that need no common frame."""
+
+from finsler.nn.field_conv.echo import EchoDescriptor, disk_bins, echo_histogram
+from finsler.nn.field_conv.graph import SupportGraph, ring_radii
+from finsler.nn.field_conv.layers import (
+    ComplexLinear,
+    FieldConv,
+    Lift,
+    ModulusReLU,
+    ResidualBlock,
+    polar,
+)
+from finsler.nn.field_conv.network import FieldConvNet, rotate
+
+__all__ = [
+    "ComplexLinear",
+    "EchoDescriptor",
+    "FieldConv",
+    "FieldConvNet",
+    "Lift",
+    "ModulusReLU",
+    "ResidualBlock",
+    "SupportGraph",
+    "disk_bins",
+    "echo_histogram",
+    "polar",
+    "ring_radii",
+    "rotate",
+]

@@ -1,0 +1,103 @@
+"""`finsler match`, run as a user runs it."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import finsler
+from finsler.cli.match import match
+from finsler.errors import InputError
+
+runner = CliRunner()
+app = typer.Typer()
+app.command()(match)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("meshes")
+    mesh = finsler.primitives.bumpy_sphere(6)
+    finsler.write_mesh(folder / "a.off", mesh)
+    turned = finsler.TriMesh(100.0 * mesh.vertices[:, [1, 2, 0]], mesh.faces)
+    finsler.write_mesh(folder / "b.ply", turned)
+    return folder / "a.off", folder / "b.ply"
+
+
+def run(*arguments):
+    result = runner.invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_files_and_report(files, tmp_path):
+    out, colors = tmp_path / "map.npz", tmp_path / "colors"
+    answer = json.loads(run(*files, "-o", out, "--colors", colors, "-k", 60, "--both", "--json"))
+    with np.load(out) as data:
+        arrays = {name: data[name] for name in data}
+    same = np.arange(362)
+    assert (arrays["map_12"] == same).mean() > 0.95 and (arrays["map_21"] == same).mean() > 0.95
+    assert arrays["functional"].shape == (60, 60) and arrays["eigenvalues_1"].shape == (60,)
+    assert arrays["confidence"].mean() == pytest.approx(answer["confidence"]["mean"])
+    assert arrays["cycle"].mean() == pytest.approx(answer["cycle"]["mean"])
+    config = json.loads(str(arrays["config"]))["config"]
+    assert config == answer["config"] and config["operator"] == "lbo" and config["both"]
+    assert "map_12 sends each vertex of mesh_1" in config["direction"]
+    assert answer["vertices"] == [362, 362] and answer["orientation"] > 0.9
+    # Each vertex of A has the colour of its partner on B.
+    written = [colors / "A_a.ply", colors / "B_b.ply"]
+    assert answer["files"] == [str(path) for path in (out, *written)]
+    shades = [_colors(path) for path in written]
+    assert np.array_equal(shades[0], shades[1][arrays["map_12"]])
+    assert len(np.unique(shades[1], axis=0)) > 300
+
+
+def _colors(path):
+    import trimesh
+
+    return np.asarray(trimesh.load(path, process=False).visual.vertex_colors)[:, :3]
+
+
+def test_text_figure_and_operator(files, tmp_path):
+    figure = tmp_path / "map.png"
+    options = ["--operator", "flbo", "--omega", "curved", "--alpha", 0.5, "-k", 40]
+    text = run(*files, *options, "--figure", figure)
+    assert "362 vertices of A sent to B, which has 362; functional map 40 × 40" in text
+    assert "right side up" in text and f"Wrote {figure}" in text
+    assert figure.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-o", "map.txt"], "not one of .npz"),
+        (["-o", "none/map.npz"], "create it first"),
+        (["--figure", "map.gif"], "not one of .png"),
+        (["--partial", "--both"], "leave it out"),
+        (["-k", "3"], "k of at least 10"),
+    ],
+)
+def test_bad_options(files, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=sentence):
+        run(*files, *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unreadable_files(files, tmp_path):
+    broken = tmp_path / "broken.off"
+    broken.write_text("OFF\n3 1 0\n0 0", encoding="utf-8")
+    for path in (broken, tmp_path / "missing.off", tmp_path):
+        with pytest.raises(InputError, match=str(path)):
+            run(files[0], path)
+    with pytest.raises(InputError, match="this is a file; give a folder"):
+        run(*files, "--colors", broken)
+
+
+def test_help_has_an_example():
+    text = " ".join(run("--help").split())
+    assert "Example" in text and "--partial" in text and "--both" in text
