@@ -135,6 +135,7 @@ class TestPrepare:
             {"radius": 0.1},
             {"bins": 8},
             {"eigenpairs": 0},
+            {"support": 0.3},
         ],
         ids=lambda change: next(iter(change)),
     )
@@ -154,7 +155,24 @@ class TestPrepare:
         assert len(keys) == 4
 
     def test_every_field_of_the_configuration_is_tried_above(self):
-        assert len(dataclasses.fields(PrepareConfig)) == 11
+        assert len(dataclasses.fields(PrepareConfig)) == 12
+
+    def test_supports_are_kept(self, bumps, tmp_path):
+        config = dataclasses.replace(CONFIG, support=0.2, eigenpairs=0)
+        store = prepare(bumps, tmp_path / "store", config).store
+        found = store["shape1"].support
+        expected = prepare_shape(bumps["shape1"], config).support
+        for field in dataclasses.fields(expected):
+            there, here = getattr(found, field.name), getattr(expected, field.name)
+            assert np.array_equal(there, here), field.name
+        assert found.r.max() <= 0.2 * (1.0 + 1e-6)
+        without = prepare(bumps, tmp_path / "without", dataclasses.replace(CONFIG, eigenpairs=0))
+        assert without.store["shape1"].support is None
+
+    def test_supports_that_fall_apart_name_the_shape(self, bumps, tmp_path):
+        config = dataclasses.replace(CONFIG, support=1e-4)
+        with pytest.raises(finsler.InputError, match=r"shape shape0: .*choose a larger one"):
+            prepare(bumps, tmp_path / "store", config)
 
     def test_varying_omega_changes_the_operators(self, bumps):
         reference = dataclasses.replace(CONFIG, normalization="reference", eigenpairs=0)
@@ -215,9 +233,9 @@ class TestPrepare:
             ("not json", "damaged"),
             ("[]", "damaged"),
             ('{"format": 77}', "format 77"),
-            ('{"format": 1, "config": {"magic": 1}}', "damaged"),
+            ('{"format": 2, "config": {"magic": 1}}', "damaged"),
             (
-                '{"format": 1, "config": {}, "name": "a", "train": [], "test": [],'
+                '{"format": 2, "config": {}, "name": "a", "train": [], "test": [],'
                 ' "reference": "x", "keys": {"x": "../../etc/passwd"}}',
                 "in place of a key",
             ),

@@ -55,6 +55,13 @@ def prepare(
     radius: Annotated[float, typer.Option(help="Radius of SHOT as a share of √area.")] = 0.09,
     bins: Annotated[int, typer.Option(help="Bins of SHOT.")] = 10,
     eigenpairs: Annotated[int, typer.Option(help="Eigenpairs to keep as well; 0 for none.")] = 0,
+    support: Annotated[
+        float,
+        typer.Option(
+            help="Radius of the supports that field convolutions need, as a share of √area"
+            " (published: 0.0425); 0 for none."
+        ),
+    ] = 0.0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core.")
     ] = None,
@@ -85,6 +92,7 @@ def prepare(
         radius=radius,
         bins=bins,
         eigenpairs=eigenpairs,
+        support=support,
     )
     shapes = open_collection(collection)
     total = len({*shapes.names, shapes.reference})

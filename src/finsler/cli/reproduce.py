@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli import reports
 from finsler.cli.options import AsJson
 from finsler.cli.train import Device
 
@@ -42,7 +43,8 @@ def reproduce(
     methods: Annotated[
         str,
         typer.Option(
-            help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat; each"
+            help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat,"
+            " fieldconv, fieldconv:shot; each operator"
             " may end in a rescaling, as in flbo:curved+reference or albo+plain."
         ),
     ] = "lbo,albo,flbo:0.1",
@@ -55,7 +57,7 @@ def reproduce(
             "--set",
             metavar="KEY=VALUE",
             help="A setting of training, as for `finsler train`; or smoothing, peak, descriptor,"
-            " radius, bins of preparing; may be repeated.",
+            " radius, bins, support of preparing; may be repeated.",
         ),
     ] = None,
     only: Annotated[
@@ -83,9 +85,10 @@ def reproduce(
     """Make a table of the paper: prepare, train every method with every seed, and evaluate.
 
     Training is the paper's by default: Adam at 1e-3, 100 epochs, one shape a step. Under OUT lie
-    `runs/METHOD/seed-N` and at the end `TABLE.json`, `TABLE.md` (beside the published figures) and
-    `TABLE.png` (error curves). What is done is not done again: after an interruption run the same
-    command. Evaluating needs `predictions.npz` of each run, and no prepared shapes.
+    `runs/METHOD/seed-N` and at the end `TABLE.json`, `TABLE.md` (beside the published figures),
+    `TABLE.png` (error curves) and `TABLE.html` (all of it, for any browser). What is done is not
+    done again: after an interruption run the same command. Evaluating needs `predictions.npz` of
+    each run, and no prepared shapes.
 
     Example: `finsler reproduce faust faust_r:data/FAUST_r --out results/faust --seeds 3`
     """
@@ -97,7 +100,7 @@ def reproduce(
     parts = parts_of(table, collection)
     planned = plan_trials(chosen, parts, range(seeds), training, device=device.value, out=out)
     work = out / "work" if work is None else work
-    train_trials(planned, work, settings=training, jobs=jobs)
+    train_trials(planned, work, jobs=jobs)
     if only is Stage.train:
         _report({"runs": [str(trial.folder) for trial in planned]}, as_json)
         return
@@ -116,10 +119,31 @@ def _write(results: Results, out: Path, as_json: bool) -> None:
         write_results(out / f"{results.table}.json", about),
         write_bytes(out / f"{results.table}.md", markdown(results).encode()),
         _draw(out / f"{results.table}.png", results),
+        _write_report(out / f"{results.table}.html", results),
     ]
     short = {key: about[key] for key in about if key not in ("runs", "grid", "curves")}
     text = main_table(results, "sqrt_area", results.shown)
     _report({**short, "files": [str(path) for path in files]}, as_json, text)
+
+
+def _write_report(path: Path, results: Results) -> Path:
+    from finsler.cli.table_text import markdown
+    from finsler.view import report
+
+    found = {m.name: results.of("sqrt_area", results.shown, m.name) for m in results.methods}
+    curves = [report.interval_curve(name, scores) for name, scores in found.items() if scores]
+    names = ", ".join(shapes.name for shapes in results.parts.values())
+    config = {
+        "table": results.table,
+        "methods": [method.name for method in results.methods],
+        "seeds": results.seeds,
+        "settings": results.settings,
+    }
+    blocks = [
+        report.section("Error curves", report.error_chart(curves)),
+        report.markdown(markdown(results)),
+    ]
+    return reports.write(path, f"{results.table}: {names}", blocks, config)
 
 
 def _report(report: Mapping[str, Any], as_json: bool, text: str = "") -> None:

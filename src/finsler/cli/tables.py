@@ -55,6 +55,16 @@ class Method:
         return self.name.replace(":", "-")
 
 
+# As published: Mitchel, Kim, Kazhdan, ICCV 2021.
+_FIELD = PrepareConfig(alpha=0.0, tau=0.0, angles=1, descriptor="xyz", support=0.0425)
+_FIELD_SETTINGS = (
+    "model=fieldconv",
+    "epochs=60",
+    "learning_rate=0.01",
+    "schedule=steps",
+    "step_epochs=40",
+)
+
 METHODS = {
     method.name: method
     for method in (
@@ -62,6 +72,13 @@ METHODS = {
         Method("albo", PrepareConfig(tau=0.0), note="ACSCNN"),
         Method("flbo:curved", PrepareConfig(omega="curved"), note="ω strong where curved"),
         Method("flbo:flat", PrepareConfig(omega="flat"), note="ω strong where flat"),
+        Method("fieldconv", _FIELD, (*_FIELD_SETTINGS, "rotation=45"), "FieldConv, coordinates"),
+        Method(
+            "fieldconv:shot",
+            dataclasses.replace(_FIELD, descriptor="shot"),
+            _FIELD_SETTINGS,
+            "FieldConv, the descriptor of the other methods",
+        ),
     )
 }
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PREDICTIONS = "predictions.npz"
 
 # Settings of a preparation that are not the method's own.
-_PREPARE_SETTINGS = ("smoothing", "peak", "descriptor", "radius", "bins")
+_PREPARE_SETTINGS = ("smoothing", "peak", "descriptor", "radius", "bins", "support")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,32 +151,22 @@ def train_trial(
     trial: Trial,
     store: Store,
     *,
-    chosen: Sequence[str],
     on_epoch: Callable[[dict[str, Any]], None],
     notify: Callable[[str], None],
 ) -> About:
-    """Train, or go on, and write the predictions of the test shapes.
-
-    `chosen` as in `train_trials`.
-    """
+    """Train, or go on, and write the predictions of the test shapes."""
     from finsler.evaluation import save_predictions
     from finsler.nn.training import predict, train
-    from finsler.nn.training.distributed import team
 
-    config = trial.config
-    with team(config.device) as crew:
-        cuda = crew.device.type == "cuda"
-    if cuda and config.batch == 1 and not any(s.startswith("cuda_graphs") for s in chosen):
-        config = dataclasses.replace(config, cuda_graphs=True)
-    network, about = train(store, trial.folder, config, on_epoch=on_epoch, notify=notify)
+    network, about = train(store, trial.folder, trial.config, on_epoch=on_epoch, notify=notify)
     found = predict(network, store, store.test, about=about)
     said = {
         "store": store.name,
         "data": about.data,
-        "train": dataclasses.asdict(config),
+        "train": dataclasses.asdict(trial.config),
         "prepare": about.prepare,
         **costs(about.history),
-        "device": "cuda" if cuda else "cpu",
+        "device": next(network.parameters()).device.type,
     }
     save_predictions(trial.predictions, found, said)
     return about
@@ -191,13 +181,8 @@ def costs(history: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def train_trials(
-    trials: Sequence[Trial], work: Path, *, settings: Sequence[str], jobs: int | None
-) -> None:
-    """Train what is not trained yet; shapes are prepared where a network needs them.
-
-    `settings` are the user's: cuda_graphs is on with cuda unless it is one of them.
-    """
+def train_trials(trials: Sequence[Trial], work: Path, *, jobs: int | None) -> None:
+    """Train what is not trained yet; shapes are prepared where a network needs them."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -217,7 +202,6 @@ def train_trials(
                 about = train_trial(
                     trial,
                     store,
-                    chosen=settings,
                     on_epoch=partial(_advance, bar, task),
                     notify=partial(_say, trial.label),
                 )

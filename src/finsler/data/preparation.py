@@ -106,7 +106,7 @@ def _ensure(folder: Path, shape: Shape, config: PrepareConfig) -> tuple[str, str
     outcome = "computed"
     if path.exists():
         try:
-            read_entry(path, shape.name)
+            read_entry(path, shape.name, config.support)
             return key, "found"
         except InputError:
             outcome = "mended"

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.data.collection import Collection, Shape
+from finsler.data.support import Support, vertex_support
 from finsler.errors import InputError
 from finsler.files import read_npz, write_bytes, write_npz
 from finsler.mesh.trimesh import FloatArray, TriMesh
 
 # Part of every key: raise it when what is computed changes, and old entries are not found again.
-FORMAT = 1
+FORMAT = 2
 
 _ARRAYS = (
     "vertices",
@@ -37,6 +38,7 @@ _ARRAYS = (
     "eigenvalues",
     "eigenvectors",
 )
+_SUPPORT = ("indptr", "indices", "r", "theta", "direction", "phi", "weight")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class PrepareConfig:
         Of SHOT.
     eigenpairs : int
         Of the isotropic Laplacian; 0 for none.
+    support : float
+        Radius of the supports that field convolutions need, as a share of √area; 0 for none.
     """
 
     alpha: float = 10.0
@@ -72,6 +76,7 @@ class PrepareConfig:
     radius: float = 0.09
     bins: int = 10
     eigenpairs: int = 0
+    support: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +100,8 @@ class PreparedShape:
     features : (n, c)
         The descriptor; c = 0 for none.
     eigenvalues, eigenvectors : (k,), (n, k)
+    support : Support or None
+        Logarithmic maps and transports within a radius.
     """
 
     name: str
@@ -112,6 +119,7 @@ class PreparedShape:
     features: NDArray[np.float32]
     eigenvalues: FloatArray
     eigenvectors: NDArray[np.float32]
+    support: Support | None = None
 
 
 def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
@@ -144,6 +152,8 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
         features=_features(mesh, config),
         eigenvalues=np.zeros(0) if pairs is None else pairs.eigenvalues,
         eigenvectors=empty if pairs is None else pairs.eigenvectors.astype(np.float32),
+        # The area is 1, so a share of its root is a length.
+        support=vertex_support(mesh, config.support) if config.support else None,
     )
 
 
@@ -173,7 +183,6 @@ def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
         from finsler.descriptors import shot
 
         released = config.descriptor == "shot_released"
-        # The area is 1, so a share of its root is a length.
         found = shot(mesh, radius=config.radius, bins=config.bins, as_released=released)
         return np.asarray(found, dtype=np.float32)
     if config.descriptor == "xyz":
@@ -252,7 +261,7 @@ class Store:
         """
         if name not in self.keys:
             raise InputError(f"{self.folder}: the store has no shape {name!r}")
-        return read_entry(entry_path(self.folder, self.keys[name]), name)
+        return read_entry(entry_path(self.folder, self.keys[name]), name, self.config.support)
 
 
 def entry_path(folder: Path, key: str) -> Path:
@@ -263,12 +272,19 @@ def entry_path(folder: Path, key: str) -> Path:
 def write_entry(path: Path, shape: PreparedShape, config: PrepareConfig) -> None:
     """Write an entry, whole or not at all."""
     arrays = {name: getattr(shape, name) for name in _ARRAYS}
+    if shape.support is not None:
+        arrays |= {f"support_{name}": getattr(shape.support, name) for name in _SUPPORT}
     write_npz(path, arrays, {"shape": shape.name, **dataclasses.asdict(config)})
 
 
-def read_entry(path: Path, name: str) -> PreparedShape:
-    """Read an entry; the archive's checksums and the shapes of its arrays are verified."""
-    data = read_npz(path, _ARRAYS)
+def read_entry(path: Path, name: str, support: float = 0.0) -> PreparedShape:
+    """Read an entry, prepared with supports of a radius if one is given.
+
+    The archive's checksums and the shapes of its arrays are verified.
+    """
+    parts = tuple(f"support_{part}" for part in _SUPPORT) if support else ()
+    data = read_npz(path, (*_ARRAYS, *parts))
+    around = {part: data.pop(f"support_{part}") for part in _SUPPORT if support}
     n, nnz, angles = len(data["vertices"]), len(data["indices"]), len(data["theta"])
     fits = (
         data["vertices"].shape == (n, 3)
@@ -279,9 +295,14 @@ def read_entry(path: Path, name: str) -> PreparedShape:
         and data["eigenvectors"].shape == (n, len(data["eigenvalues"]))
         and bool(data["indptr"][-1] == nnz)
     )
+    if support:
+        pairs = len(around["indices"])
+        fits &= around["indptr"].shape == (n + 1,) and bool(around["indptr"][-1] == pairs)
+        fits &= all(around[part].shape == (pairs,) for part in _SUPPORT[1:])
     if not fits:
         raise InputError(f"{path}: the arrays do not fit together; prepare the collection again")
-    return PreparedShape(name, **data)
+    found = Support(**around, radius=support) if support else None
+    return PreparedShape(name, **data, support=found)
 
 
 def write_list(

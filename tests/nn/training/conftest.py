@@ -7,7 +7,7 @@ from finsler import primitives
 from finsler.data import Collection, PrepareConfig, Shape, Store, prepare
 
 
-def make_store(folder, *, train=("a", "b", "c"), test=("d",)):
+def make_store(folder, *, train=("a", "b", "c"), test=("d",), descriptor="xyz", **settings):
     """Bumpy spheres of 92 vertices, some without ground truth; each vertex is its own label."""
 
     def load(name):
@@ -16,7 +16,13 @@ def make_store(folder, *, train=("a", "b", "c"), test=("d",)):
         return Shape(name, mesh, labels, labels % 3 > 0)
 
     shapes = Collection("bumps", train, test, train[0], load)
-    return prepare(shapes, folder, PrepareConfig(angles=2, descriptor="xyz")).store
+    return prepare(shapes, folder, PrepareConfig(angles=2, descriptor=descriptor, **settings)).store
+
+
+@pytest.fixture(scope="session")
+def store_maker():
+    """Makes such a store with other shapes or settings."""
+    return make_store
 
 
 @pytest.fixture(scope="session")

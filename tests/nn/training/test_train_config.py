@@ -25,6 +25,7 @@ OTHER = {
     "batch": 2,
     "label_smoothing": 0.1,
     "feature_noise": 0.01,
+    "rotation": 5.0,
     "precision": "tf32",
     "train_on": "every",
     "validation": 0.2,
@@ -34,7 +35,7 @@ OTHER = {
     "seed": 11,
     "device": "cpu",
     "memory": 0.5,
-    "cuda_graphs": True,
+    "cuda_graphs": False,
 }
 
 
@@ -52,7 +53,7 @@ def test_toml_round_trip(config, tmp_path):
 
 
 def test_settings_as_text_give_the_same_as_values():
-    texts = {**OTHER, "step_epochs": "2,4", "cuda_graphs": "true"}
+    texts = {**OTHER, "step_epochs": "2,4", "cuda_graphs": "false"}
     assert TrainConfig().override([f"{k}={v}" for k, v in texts.items()]) == TrainConfig(**OTHER)
     assert TrainConfig().override(["schedule = steps", "step_epochs = [2, 4]"]).step_epochs == (
         2,
@@ -111,7 +112,7 @@ def test_warm_up_of_one_cycle_is_its_own():
 def test_only_where_a_run_is_computed_may_change():
     config = TrainConfig(**OTHER)
     free = dataclasses.replace(
-        config, device="auto", memory=1.0, checkpoint_every=1, cuda_graphs=False
+        config, device="auto", memory=1.0, checkpoint_every=1, cuda_graphs=True
     )
     assert config.differences(free) == []
     assert TrainConfig(seed=1).differences(TrainConfig(epochs=3)) == ["epochs", "seed"]

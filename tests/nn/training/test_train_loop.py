@@ -242,12 +242,6 @@ def test_without_test_shapes_there_is_no_best(store, tmp_path):
     assert "test_every" not in about.history[-1]
 
 
-def test_graphs_need_cuda(store, tmp_path):
-    said = []
-    train(store, tmp_path, dataclasses.replace(TINY, cuda_graphs=True), notify=said.append)
-    assert any("taking ordinary steps" in sentence for sentence in said)
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
 def test_no_device(store, tmp_path):
     with pytest.raises(InputError, match="torch finds no such device"):

@@ -1,7 +1,7 @@
 """Field convolutions: networks on tangent vector fields that need no common frame."""
 
 from finsler.nn.field_conv.echo import EchoDescriptor, disk_bins, echo_histogram
-from finsler.nn.field_conv.graph import SupportGraph, ring_radii
+from finsler.nn.field_conv.graph import SupportGraph
 from finsler.nn.field_conv.layers import (
     ComplexLinear,
     FieldConv,
@@ -11,6 +11,7 @@ from finsler.nn.field_conv.layers import (
     polar,
 )
 from finsler.nn.field_conv.network import FieldConvNet, rotate
+from finsler.nn.field_conv.spread import Spread, ring_radii
 
 __all__ = [
     "ComplexLinear",
@@ -20,6 +21,7 @@ __all__ = [
     "Lift",
     "ModulusReLU",
     "ResidualBlock",
+    "Spread",
     "SupportGraph",
     "disk_bins",
     "echo_histogram",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor, nn
 
@@ -34,11 +36,8 @@ def echo_histogram(x: Tensor, graph: SupportGraph, bins: int) -> Tensor:
     factor k keeps entries at the size of the vectors.
     """
     n, channels = x.shape
-    centres = disk_bins(bins).to(x.device)
-    side, k = 2 * bins + 3, len(centres)
-    table = torch.full((side, side), k, device=x.device)
-    table[centres[:, 0] + bins + 1, centres[:, 1] + bins + 1] = torch.arange(k, device=x.device)
-
+    side, k = 2 * bins + 3, len(disk_bins(bins))
+    table = _bin_numbers(bins, x.device)
     unit = polar(x)[1]
     place = torch.polar(bins * graph.r, graph.theta)[:, None] * unit[graph.columns].conj()
     vote = torch.polar(graph.weight, graph.phi)[:, None] * x[graph.columns]
@@ -54,10 +53,20 @@ def echo_histogram(x: Tensor, graph: SupportGraph, bins: int) -> Tensor:
         (side, share_x * (1.0 - share_y)),
         (side + 1, share_x * share_y),
     ):
-        found = table.flatten()[(corner + step).clamp(max=side * side - 1)]
+        found = table[(corner + step).clamp(max=side * side - 1)]
         index = (first * (k + 1) + found).flatten()
         histogram = histogram.index_add(0, index, (vote * share).flatten())
     return k * histogram.view(n, channels, k + 1)[:, :, :k].abs()
+
+
+@functools.cache
+def _bin_numbers(bins: int, device: torch.device) -> Tensor:
+    """Numbers of the bins on a grid with a border, flat; outside the disk their count."""
+    centres = disk_bins(bins)
+    side = 2 * bins + 3
+    table = torch.full((side, side), len(centres))
+    table[centres[:, 0] + bins + 1, centres[:, 1] + bins + 1] = torch.arange(len(centres))
+    return table.flatten().to(device)
 
 
 class EchoDescriptor(nn.Module):

@@ -111,12 +111,9 @@ class FieldConv(nn.Module):
     def forward(self, x: Tensor, graph: SupportGraph) -> Tensor:
         """Convolve the fields x (n, in)."""
         modulus, unit = polar(x)
-        operators = graph.convolutions(self.band, self.rings)
-        parts = []
-        for m, operator in zip(range(-self.band, self.band + 1), operators, strict=True):
-            parts.append(operator(modulus * _power(unit, 1 - m)))
+        terms = [modulus * _power(unit, 1 - m) for m in range(-self.band, self.band + 1)]
         filters: Tensor = self.filters()
-        return torch.cat(parts, dim=1) @ filters
+        return graph.convolutions(self.band, self.rings)(torch.stack(terms, dim=1)) @ filters
 
 
 def _power(unit: Tensor, exponent: int) -> Tensor:
@@ -148,12 +145,14 @@ class Lift(nn.Module):
 
     def forward(self, scalars: Tensor, graph: SupportGraph) -> Tensor:
         """Vectors of scalars (n, in)."""
-        mean, slope = graph.averages(self.rings)
         values = torch.complex(scalars, torch.zeros_like(scalars))
-        total = slope(torch.ones_like(values[:, :1]))
-        here = (total[:, :, None] * values[:, None, :]).flatten(1)
-        _, direction = polar((slope(values) - here) @ self.gradient())
-        length: Tensor = (mean(values) @ self.mean()).real
+        # One more channel of ones: the sums of the weights themselves.
+        values = torch.cat([values, torch.ones_like(values[:, :1])], dim=1)
+        found = graph.averages(self.rings)(torch.stack([values, values], dim=1))
+        mean, slope = found.view(len(values), 2, self.rings, -1).unbind(1)
+        slope = slope[..., :-1] - slope[..., -1:] * values[:, None, :-1]
+        _, direction = polar(slope.flatten(1) @ self.gradient())
+        length: Tensor = (mean[..., :-1].flatten(1) @ self.mean()).real
         return length * direction
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -81,12 +82,16 @@ class FieldConvNet(nn.Module):
         self.echo = EchoDescriptor(
             lifted, channels, channels=descriptors, bins=bins, band=band, rings=rings, kind=kind
         )
-        self.head = nn.Sequential(
-            nn.Linear(channels, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, classes)
-        )
+        self.head = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Dropout(dropout))
+        self.classifier = nn.Linear(hidden, classes)
 
     def forward(self, features: Tensor, graph: SupportGraph) -> Tensor:
         """Logits (n, classes) of features (n, in_channels)."""
+        logits: Tensor = self.classifier(self.hidden(features, graph))
+        return logits
+
+    def hidden(self, features: Tensor, graph: SupportGraph) -> Tensor:
+        """What the classifier reads, (n, hidden), of features (n, in_channels)."""
         if len(features) != graph.n_vertices:
             raise InputError(
                 f"features has {len(features)} rows, but the graph has {graph.n_vertices} vertices"
@@ -95,18 +100,21 @@ class FieldConvNet(nn.Module):
         for pair, shortcut in enumerate(self.shortcuts):
             y = self.blocks[2 * pair](x, graph)
             x = self.blocks[2 * pair + 1](y, graph) + shortcut(x)
-        logits: Tensor = self.head(self.echo(x, graph))
-        return logits
+        found: Tensor = self.head(self.echo(x, graph))
+        return found
 
 
-def rotate(vertices: Tensor, generator: torch.Generator, *, degrees: float = 45.0) -> Tensor:
+def rotate(
+    vertices: Tensor, generator: torch.Generator | None = None, *, degrees: float = 45.0
+) -> Tensor:
     """Vertices (n, 3) turned about the x, y and z axis by random angles of at most `degrees`."""
-    angles = torch.rand(3, generator=generator, dtype=torch.float64) * 2.0 - 1.0
-    turn = torch.eye(3, dtype=torch.float64)
-    for axis, angle in enumerate((angles * math.radians(degrees)).tolist()):
-        c, s = math.cos(angle), math.sin(angle)
-        p, q = (axis + 1) % 3, (axis + 2) % 3
-        step = torch.eye(3, dtype=torch.float64)
-        step[p, p], step[p, q], step[q, p], step[q, q] = c, -s, s, c
-        turn = step @ turn
-    return vertices @ turn.T.to(vertices)
+    place: Any = {"dtype": torch.float64, "device": vertices.device}
+    angles = torch.rand(3, generator=generator, **place) * 2.0 - 1.0
+    cosine, sine = (angles * math.radians(degrees)).cos(), (angles * math.radians(degrees)).sin()
+    turn = torch.eye(3, **place)
+    for axis in range(3):
+        c, s, one, zero = cosine[axis], sine[axis], cosine.new_ones(()), cosine.new_zeros(())
+        step = torch.stack([one, zero, zero, zero, c, -s, zero, s, c]).view(3, 3)
+        # About the first axis; about another with rows and columns moved along.
+        turn = step.roll((axis, axis), (0, 1)) @ turn
+    return vertices @ turn.T.to(vertices.dtype)

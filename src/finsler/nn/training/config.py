@@ -32,6 +32,7 @@ _NOT_NEGATIVE = (
         "warm_up",
         "weight_decay",
         "feature_noise",
+        "rotation",
         "max_shapes",
         "memory",
         "seed",
@@ -68,6 +69,8 @@ class TrainConfig:
     label_smoothing : float
     feature_noise : float
         Standard deviation of Gaussian noise added to the features in training.
+    rotation : float
+        Coordinates as features are turned in training, about each axis by at most so many degrees.
     precision : {"float32", "tf32", "bf16"}
         Of matrix products in training; "bf16" is automatic mixed precision.
     train_on : {"named", "every"}
@@ -83,7 +86,8 @@ class TrainConfig:
     memory : float
         GiB of shapes kept on the device; those beyond are read again at each step.
     cuda_graphs : bool
-        Record each shape's step once and replay it; with cuda and batch = 1.
+        Record each shape's step once and replay it, where that is possible: on cuda, with batch = 1
+        and one process.
     """
 
     model: str = "chebyshev"
@@ -102,6 +106,7 @@ class TrainConfig:
     batch: int = 1
     label_smoothing: float = 0.0
     feature_noise: float = 0.0
+    rotation: float = 0.0
     precision: str = "float32"
     train_on: str = "named"
     validation: float = 0.0
@@ -111,7 +116,7 @@ class TrainConfig:
     seed: int = 0
     device: str = "auto"
     memory: float = 8.0
-    cuda_graphs: bool = False
+    cuda_graphs: bool = True
 
     def __post_init__(self) -> None:
         for name, wanted in _TYPES.items():

@@ -130,7 +130,7 @@ class _Run:
             device=crew.device,
             memory=config.memory,
         )
-        self.stepper = self._stepper(optimiser, notify)
+        self.stepper = self._stepper(optimiser)
         if crew.leads:
             write_bytes(folder / CONFIG, config.to_toml().encode())
             self.log = Log(folder, self.about.history, notify)
@@ -140,13 +140,11 @@ class _Run:
         checkpoint.load(self.network, optimiser)
         self.about = dataclasses.replace(self.about, history=checkpoint.about.history)
 
-    def _stepper(self, optimiser: torch.optim.Optimizer, notify: Callable[[str], None]) -> Stepper:
-        if self.config.cuda_graphs:
-            alone = self.crew.size == 1 and self.config.batch == 1
-            if alone and self.crew.device.type == "cuda":
-                kept = self.samples.kept(self.names)
-                return GraphStepper(self.network, optimiser, self.config, kept)
-            notify("cuda_graphs needs cuda, batch = 1 and one process; taking ordinary steps")
+    def _stepper(self, optimiser: torch.optim.Optimizer) -> Stepper:
+        alone = self.crew.size == 1 and self.config.batch == 1
+        if self.config.cuda_graphs and alone and self.crew.device.type == "cuda":
+            kept = self.samples.kept(self.names)
+            return GraphStepper(self.network, optimiser, self.config, kept)
         return Stepper(self.network, optimiser, self.config, self.crew.wrap)
 
     def next_epoch(self, on_step: Callable[[], None]) -> dict[str, Any]:
@@ -232,6 +230,10 @@ def about_run(store: Store, config: TrainConfig) -> About:
     if shape is None or shape.features.shape[1] == 0:
         what = "no training shapes" if shape is None else "no features (descriptor none)"
         raise InputError(f"{store.folder}: the store has {what}; prepare another one")
+    if config.rotation > 0 and shape.features.shape[1] != 3:
+        raise InputError(
+            "rotation turns coordinates; prepare the shapes with --descriptor xyz, or set it to 0"
+        )
     listed = json.dumps([store.train, store.test, store.reference, store.keys], sort_keys=True)
     return About(
         config=config,

@@ -11,6 +11,7 @@ from torch import nn
 
 from finsler.data.store import PreparedShape
 from finsler.errors import InputError
+from finsler.nn.field_conv import FieldConvNet, SupportGraph
 from finsler.nn.network import CorrespondenceNet, SmallNet
 from finsler.nn.operators import OperatorStack
 from finsler.nn.training.config import TrainConfig
@@ -67,9 +68,23 @@ def _chebyshev(kind: Callable[..., nn.Module]) -> Model:
     return Model(build, domain)
 
 
+def _field_conv(config: TrainConfig, in_channels: int, classes: int, angles: int) -> nn.Module:
+    return FieldConvNet(
+        in_channels,
+        classes,
+        channels=config.channels or 32,
+        blocks=config.layers or 8,
+        hidden=config.hidden,
+        dropout=config.dropout,
+    )
+
+
+_SUPPORTS: Any = SupportGraph
+
 MODELS: dict[str, Model] = {
     "chebyshev": _chebyshev(CorrespondenceNet),
     "small": _chebyshev(SmallNet),
+    "fieldconv": Model(_field_conv, _SUPPORTS),
 }
 
 

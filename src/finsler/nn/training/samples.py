@@ -130,7 +130,8 @@ class Samples:
         self._check(shape)
         counted = self._counted.get(name, "every")
         sample = Sample.of(shape, self._domain, train_on=counted, device=self._device)
-        size = shape.features.nbytes + shape.values.nbytes + 3 * shape.indices.nbytes
+        tensors = [sample.features, *vars(sample.domain).values()]
+        size = sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
         if size <= self._free:
             self._free -= size
             self._kept[name] = sample

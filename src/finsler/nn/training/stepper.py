@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from finsler.nn.field_conv import rotate
 from finsler.nn.loss import classification_loss
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import Domain
@@ -46,6 +47,8 @@ class Objective(nn.Module):
     def forward(self, features: Tensor, domain: Domain, labels: Tensor, weights: Tensor) -> Tensor:
         """Cross entropy, the mean over the shapes of the mean over their counted vertices."""
         config, mixed = self.config, self.config.precision == "bf16"
+        if config.rotation > 0:
+            features = rotate(features, degrees=config.rotation)
         if config.feature_noise > 0:
             features = features + config.feature_noise * torch.randn_like(features)
         # Recorded steps must not find weights that an earlier one has cast.
