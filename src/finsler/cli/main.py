@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from finsler import __version__
+from finsler.cli.bench import bench
 from finsler.cli.data import data
 from finsler.cli.demo import demo
 from finsler.cli.describe import describe
@@ -50,6 +51,7 @@ app.command("train")(train)
 app.command("evaluate")(evaluate)
 app.command("reproduce")(reproduce)
 app.command("match")(match)
+app.command("bench")(bench)
 app.command("demo")(demo)
 app.add_typer(data)
 
