@@ -1,6 +1,7 @@
 """Stiffness, mass, and the Laplacians built from them."""
 
 from finsler.operator.angles import AngleStack, angle_stack
+from finsler.operator.delaunay import DelaunayLaplacian, delaunay_laplacian
 from finsler.operator.drift import DriftOperator, drift_operator
 from finsler.operator.export import load_operators, save_operators
 from finsler.operator.laplacian import Laplacian, albo, flbo, laplacian, lbo
@@ -10,12 +11,14 @@ from finsler.operator.rescale import ChebyshevOperators, chebyshev_operators, la
 __all__ = [
     "AngleStack",
     "ChebyshevOperators",
+    "DelaunayLaplacian",
     "DriftOperator",
     "Laplacian",
     "albo",
     "angle_stack",
     "chebyshev_operators",
     "consistent_mass",
+    "delaunay_laplacian",
     "drift_operator",
     "flbo",
     "laplacian",
