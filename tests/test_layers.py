@@ -14,7 +14,13 @@ SOURCE = Path(finsler.__file__).parent
 FLOW = ["errors", "files", "mesh", "factor", "frames", "metric", "operator", "analysis"]
 LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli"]
 ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
-HEAVY = {"torch": ["nn"], "pyvista": ["view"], "vtk": ["view"], "matplotlib": ["view"]}
+HEAVY = {
+    "torch": ["nn"],
+    "pyvista": ["view"],
+    "vtk": ["view"],
+    "matplotlib": ["view"],
+    "viser": ["view"],
+}
 FIELD = {
     "trimesh",
     "cholespy",
@@ -25,6 +31,7 @@ FIELD = {
     "h5py",
     "pyvista",
     "matplotlib",
+    "viser",
 }
 
 

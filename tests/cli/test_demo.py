@@ -19,6 +19,7 @@ FIRST = {
     "spectrum.png",
     "distances.png",
     "summary.json",
+    "report.html",
 }
 SECOND = {"store", "runs", "table.md", "curves.png", "correspondence.png"}
 
@@ -91,6 +92,13 @@ def test_table_holds_the_scores(result, summary):
         assert abs(mean - scores[name]["mean"]) < 0.051
 
 
+def test_report_shows_both_parts(result):
+    page = (result[0] / "report.html").read_text(encoding="utf-8")
+    assert page.count('<figure class="scene">') == 3 and page.count('class="chart"') == 3
+    assert "Distances in a wind" in page and "nearest descriptor" in page
+    assert len(page) < 3_000_000
+
+
 def test_progress_without_a_terminal(result):
     lines = [line.strip() for line in result[1].splitlines() if "epoch" in line]
     epochs = [line.partition("epoch ")[2] for line in lines if line.startswith("training FLBO")]
@@ -99,10 +107,10 @@ def test_progress_without_a_terminal(result):
 
 def test_without_torch_the_first_part_remains(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    monkeypatch.setattr(module, "_one_shape", lambda *arguments: {"first": "part"})
+    monkeypatch.setattr(module, "_one_shape", lambda *arguments: ({"first": "part"}, []))
     done = run(tmp_path)
     assert done.exit_code == 0
     assert "left out, as it needs torch: pip install 'finsler[learn]'" in done.output
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["first"] == "part" and "learning" not in summary
-    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {"summary.json", "report.html"}

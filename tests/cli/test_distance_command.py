@@ -213,7 +213,7 @@ class TestPictures:
         ("largest", "step", "top"), [(3.9, 0.2, 4.0), (1.0, 0.05, 1.0), (2.4e-5, 1e-6, 2.4e-5)]
     )
     def test_level_sets_lie_at_round_numbers(self, largest, step, top):
-        from finsler.cli.distance_pictures import _rounded
+        from finsler.view.level_sets import _rounded
 
         assert _rounded(largest, 24) == pytest.approx((step, top))
 

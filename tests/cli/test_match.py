@@ -36,16 +36,18 @@ def run(*arguments):
 
 def test_files_and_report(files, tmp_path):
     out, colors = tmp_path / "map.npz", tmp_path / "colors"
-    answer = json.loads(run(*files, "-o", out, "--colors", colors, "-k", 60, "--both", "--json"))
+    answer = json.loads(run(*files, "-o", out, "--colors", colors, "-k", 60, "--json"))
     with np.load(out) as data:
         arrays = {name: data[name] for name in data}
     same = np.arange(362)
     assert (arrays["map_12"] == same).mean() > 0.95 and (arrays["map_21"] == same).mean() > 0.95
     assert arrays["functional"].shape == (60, 60) and arrays["eigenvalues_1"].shape == (60,)
     assert arrays["confidence"].mean() == pytest.approx(answer["confidence"]["mean"])
+    assert arrays["expected"].mean() == pytest.approx(answer["expected_error"])
+    assert answer["expected_error"] < 0.01
     assert arrays["cycle"].mean() == pytest.approx(answer["cycle"]["mean"])
     config = json.loads(str(arrays["config"]))["config"]
-    assert config == answer["config"] and config["operator"] == "lbo" and config["both"]
+    assert config == answer["config"] and config["operator"] == "lbo" and config["model"] is None
     assert "map_12 sends each vertex of mesh_1" in config["direction"]
     assert answer["vertices"] == [362, 362] and answer["orientation"] > 0.9
     # Each vertex of A has the colour of its partner on B.
@@ -54,6 +56,16 @@ def test_files_and_report(files, tmp_path):
     shades = [_colors(path) for path in written]
     assert np.array_equal(shades[0], shades[1][arrays["map_12"]])
     assert len(np.unique(shades[1], axis=0)) > 300
+
+
+def test_coloured_meshes_next_to_the_map(files, tmp_path):
+    out = tmp_path / "map.npz"
+    run(*files, "-o", out, "-k", 40)
+    with np.load(out) as data:
+        map_12 = data["map_12"]
+    shades = [_colors(tmp_path / name) for name in ("map_A.ply", "map_B.ply")]
+    assert np.array_equal(shades[0], shades[1][map_12])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.npz", "map_A.ply", "map_B.ply"]
 
 
 def _colors(path):
@@ -77,7 +89,8 @@ def test_text_figure_and_operator(files, tmp_path):
         (["-o", "map.txt"], "not one of .npz"),
         (["-o", "none/map.npz"], "create it first"),
         (["--figure", "map.gif"], "not one of .png"),
-        (["--partial", "--both"], "leave it out"),
+        (["--no-refine"], "give one with --model"),
+        (["--model", "none.safetensors"], "no such file"),
         (["-k", "3"], "k of at least 10"),
     ],
 )
@@ -100,4 +113,4 @@ def test_unreadable_files(files, tmp_path):
 
 def test_help_has_an_example():
     text = " ".join(run("--help").split())
-    assert "Example" in text and "--partial" in text and "--both" in text
+    assert "Example" in text and "--partial" in text and "--model" in text

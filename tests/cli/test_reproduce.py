@@ -221,7 +221,7 @@ class TestAgain:
         answer = json.loads(run(*words, "--json").stdout)
         assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")} == before
         assert answer["methods"]["albo"]["sqrt_area"]["named"]["all"]["exact"]["seeds"] == 2
-        assert "curves" not in answer and len(answer["files"]) == 3
+        assert "curves" not in answer and len(answer["files"]) == 4
 
     def test_train_here_and_evaluate_there(self, tmp_path, monkeypatch):
         spec = packed(tmp_path / "p.npz")

@@ -13,6 +13,7 @@ from finsler.cli.options import AsJson, working
 
 if TYPE_CHECKING:
     from finsler.mesh import TriMesh
+    from finsler.operator import AngleStack
 
 
 def bench(
@@ -78,29 +79,18 @@ def _jobs(mesh: TriMesh) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "50 eigenpairs", lambda: spectrum(plain, 50)
     yield "distance from one vertex", lambda: geodesic_distance(mesh, 0)
     yield "SHOT at every vertex", lambda: shot(mesh, radius=radius)
-    yield from _learning(mesh, stack)
+    yield from _learning(stack)
 
 
-def _learning(mesh: TriMesh, stack: Any) -> Iterator[tuple[str, Callable[[], object]]]:
+def _learning(stack: AngleStack) -> Iterator[tuple[str, Callable[[], object]]]:
     """A layer of the network, forward and backward, where torch is there."""
     try:
-        import torch
+        from finsler.nn.timing import layer_steps
     except ImportError:
         return
-    from finsler.nn import AnisotropicChebConv, OperatorStack
     from finsler.operator import chebyshev_operators
 
-    operators = OperatorStack.of(chebyshev_operators(stack))
-    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
-        placed = operators.to(device)
-        layer = AnisotropicChebConv(64, 64).to(device)
-        features = torch.randn(mesh.n_vertices, 64, device=device)
-
-        def step(layer: Any = layer, features: Any = features, placed: Any = placed) -> None:
-            layer(features, placed).sum().backward()
-            if features.is_cuda:
-                torch.cuda.synchronize()
-
+    for device, step in layer_steps(chebyshev_operators(stack)):
         yield f"a layer forward and backward, {device}", step
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli import reports
+from finsler.cli.demo_report import shape_blocks
 from finsler.cli.distance_pictures import camera_of, distance_panels
 from finsler.cli.options import wind_metric, working
 from finsler.cli.results import nearest_vertex
@@ -17,7 +19,8 @@ from finsler.cli.trips import Trip, traced
 if TYPE_CHECKING:
     from finsler.frames import FaceFrames
     from finsler.mesh import TriMesh
-    from finsler.operator import AngleStack
+    from finsler.mesh.trimesh import FloatArray
+    from finsler.view.report import Html
 
 
 # Across the line of sight, at a bit more than half the traveller's speed.
@@ -42,32 +45,38 @@ def demo(
     `distances.png` (in a wind: there, back, their difference, and the shortest paths). The second,
     some minutes, makes people, prepares them, trains two networks and matches people they have not
     seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
-    `summary.json` has the figures of both.
+    `summary.json` has the figures of both, and `report.html` shows everything in one page.
     """
     from finsler.files import record, write_bytes
 
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
-    summary = {**json.loads(record(config)), **_one_shape(out, frequency, config)}
-    pictures = "operators.png and distances.png"
+    found, blocks = _one_shape(out, frequency, config)
+    summary = {**json.loads(record(config)), **found}
     if find_spec("torch") is None:
         print("learning   left out, as it needs torch: pip install 'finsler[learn]'")
     else:
         from finsler.cli.demo_learning import FULL, QUICK, learn
 
-        summary["learning"] = learn(out, QUICK if quick else FULL)
-        pictures = "operators.png, distances.png and correspondence.png"
+        summary["learning"], learned = learn(out, QUICK if quick else FULL)
+        blocks += learned
     write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-    print(f"Wrote {out}: look at {pictures} there")
+    report = reports.write(out / reports.NAME, "finsler demo", blocks, config)
+    print(f"Wrote {out}: open {report} in a browser, or look at the pictures there")
 
 
-def _one_shape(out: Path, frequency: int, config: dict[str, Any]) -> dict[str, Any]:
-    """Operators, spectra, distances and their pictures; what was found."""
-    from finsler.analysis import spectrum
+def _one_shape(
+    out: Path, frequency: int, config: dict[str, Any]
+) -> tuple[dict[str, Any], list[Html]]:
+    """Operators, spectra, distances and their pictures; what was found, and its page."""
+    import numpy as np
+
+    from finsler.analysis import heat_kernel, spectrum
     from finsler.files import write_npz
     from finsler.frames import principal_frames
     from finsler.mesh import primitives, write_mesh
-    from finsler.operator import angle_stack, save_operators
+    from finsler.operator import angle_stack, lbo, save_operators
+    from finsler.view import plot_spectrum
 
     mesh = primitives.bumpy_sphere(frequency)
     print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
@@ -91,14 +100,23 @@ def _one_shape(out: Path, frequency: int, config: dict[str, Any]) -> dict[str, A
     first = spectra[0]
     arrays = {"eigenvalues": first.eigenvalues, "eigenvectors": first.eigenvectors}
     write_npz(out / "spectrum.npz", {**arrays, "mass": stack.mass}, config)
+    source = nearest_vertex(mesh)
+    time = 2.5e-3 * float(stack.mass.sum())
+    angles = [round(180.0 * float(theta) / np.pi, 1) for theta in stack.theta]
+    kernels = {a: heat_kernel(s, time, source) for a, s in zip(angles, spectra, strict=True)}
+    curves = {"LBO": spectrum(lbo(mesh), 60).eigenvalues}
+    curves |= {f"FLBO, θ = {angles[i]:g}°": spectra[i].eigenvalues[:60] for i in (0, 2, 4)}
     with working("figures"):
-        _figures(out, mesh, frames, stack, spectra)
+        _figures(out, mesh, frames, first.eigenvectors, kernels)
+        plot_spectrum(out / "spectrum.png", curves)
         _draw_distances(out / "distances.png", mesh, trips)
-    return {
+    blocks = shape_blocks(mesh, kernels, spectra, curves, trips, source)
+    summary = {
         "eigenvalues": first.eigenvalues[:20].tolist(),
         "omega": {key: value for key, value in comparison.items() if key != "sentences"},
         "distance": {"there": there, "back": back, "wind": list(_WIND)},
     }
+    return summary, blocks
 
 
 def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
@@ -143,23 +161,21 @@ def _draw_distances(path: Path, mesh: TriMesh, trips: list[Trip]) -> None:
 
 
 def _figures(
-    out: Path, mesh: TriMesh, frames: FaceFrames, stack: AngleStack, spectra: list[Any]
+    out: Path,
+    mesh: TriMesh,
+    frames: FaceFrames,
+    eigenvectors: FloatArray,
+    kernels: dict[float, FloatArray],
 ) -> None:
     import numpy as np
 
-    from finsler.analysis import heat_kernel, spectrum
-    from finsler.operator import lbo
-    from finsler.view import Camera, Panel, plot_spectrum, save_figure
+    from finsler.mesh.measures import surface_area
+    from finsler.view import Panel, save_figure
 
-    camera = Camera()
-    source = nearest_vertex(mesh)
-    area = float(stack.mass.sum())
-    kernels = [heat_kernel(s, 2.5e-3 * area, source) for s in spectra]
-    hottest = max(float(kernel.max()) for kernel in kernels)
-    angles = [round(180.0 * float(t) / np.pi, 1) for t in stack.theta]
+    hottest = max(float(kernel.max()) for kernel in kernels.values())
     every = slice(None, None, max(1, mesh.n_faces // 1200))
     centres = mesh.vertices[mesh.faces[every]].mean(axis=1)
-    length = 0.045 * np.sqrt(area)
+    length = 0.045 * np.sqrt(surface_area(mesh))
     needles = (centres - 0.5 * length * frames.u_max[every], length * frames.u_max[every])
     top = [
         Panel(
@@ -168,20 +184,16 @@ def _figures(
             title=rf"heat, $\theta$ = {angle:g}°",
             cmap="OrRd",
             clim=(0.0, hottest),
-            marker=source,
+            marker=nearest_vertex(mesh),
         )
-        for kernel, angle in zip(kernels, angles, strict=True)
+        for angle, kernel in kernels.items()
     ]
     functions = [
-        Panel(mesh, scalars=spectra[0].eigenvectors[:, i], title=rf"$\phi_{{{i}}}$, $\theta$ = 0°")
+        Panel(mesh, scalars=eigenvectors[:, i], title=rf"$\phi_{{{i}}}$, $\theta$ = 0°")
         for i in (1, 4, 16)
     ]
     bottom = [Panel(mesh, arrows=needles, title=r"$\hat u_M$"), *functions]
-    save_figure(out / "operators.png", [top[:4], top[4:], bottom], camera=camera)
-    curves = {"LBO": spectrum(lbo(mesh), 60).eigenvalues}
-    for index in (0, 2, 4):
-        curves[rf"FLBO, $\theta$ = {angles[index]:g}°"] = spectra[index].eigenvalues[:60]
-    plot_spectrum(out / "spectrum.png", curves)
+    save_figure(out / "operators.png", [top[:4], top[4:], bottom])
 
 
 def _list(values: Any) -> str:

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finsler.cli.demo_pictures import draw_curves, draw_people
+from finsler.cli.demo_pictures import draw_curves, draw_people, people_views
+from finsler.cli.demo_report import learning_blocks
 from finsler.cli.options import working
 
 if TYPE_CHECKING:
     from finsler.data import Collection, PrepareConfig, Store
     from finsler.evaluation import Evaluation, Predictions
     from finsler.nn.training import TrainConfig
+    from finsler.view.report import Html
 
 # Radii of the table, as shares of √area.
 _RADII = (0.0, 0.05, 0.1)
@@ -59,8 +61,8 @@ FULL = Lesson(vertices=800, train=40, test=4, poses=2, angles=4, channels=32, hi
 QUICK = Lesson(vertices=500, train=12, test=1, poses=2, angles=2, channels=16, hidden=64, epochs=20)
 
 
-def learn(out: Path, lesson: Lesson) -> dict[str, Any]:
-    """Make people, prepare them, train on some and match the others; what was found.
+def learn(out: Path, lesson: Lesson) -> tuple[dict[str, Any], list[Html]]:
+    """Make people, prepare them, train on some and match the others; what was found, and its page.
 
     Writes `store/`, `runs/`, `table.md`, `curves.png` and `correspondence.png` to the folder.
     """
@@ -77,16 +79,20 @@ def learn(out: Path, lesson: Lesson) -> dict[str, Any]:
     shares = {name: _shares(found, name) for name in runs}
     for name, row in shares.items():
         print(f"{'':11}{name:18} {100 * row['within_0.05']:3.0f}% within 0.05 of the truth")
-    write_bytes(out / "table.md", _table(lesson, shares).encode())
+    table = _table(lesson, shares)
+    write_bytes(out / "table.md", table.encode())
+    views = people_views(stores["FLBO"], runs["FLBO"], distances)
     with working("figures"):
         draw_curves(out / "curves.png", found)
-        draw_people(out / "correspondence.png", stores["FLBO"], runs["FLBO"], distances)
-    return {
+        draw_people(out / "correspondence.png", views)
+    histories = {name: run.history for name, run in trained.items()}
+    summary = {
         "lesson": dataclasses.asdict(lesson),
         "scores": shares,
         "parameters": {name: run.parameters for name, run in trained.items()},
         "seconds": {name: run.seconds for name, run in trained.items()},
     }
+    return summary, learning_blocks(table, found, histories, views)
 
 
 def _people(lesson: Lesson) -> Collection:
@@ -175,7 +181,12 @@ def _nearest(store: Store) -> Predictions:
 class _Trained:
     predictions: Predictions
     parameters: int
-    seconds: float
+    history: tuple[dict[str, Any], ...]
+
+    @property
+    def seconds(self) -> float:
+        """Of training."""
+        return sum(float(epoch["seconds"]) for epoch in self.history)
 
 
 def _trained(out: Path, name: str, store: Store, lesson: Lesson) -> _Trained:
@@ -192,7 +203,7 @@ def _trained(out: Path, name: str, store: Store, lesson: Lesson) -> _Trained:
     return _Trained(
         Predictions({shape: matched.astype(np.int64) for shape, matched in found.items()}, {}),
         sum(weights.numel() for weights in network.parameters()),
-        sum(epoch["seconds"] for epoch in about.history),
+        about.history,
     )
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from finsler.evaluation import Evaluation, Predictions, ReferenceDistances
     from finsler.mesh import TriMesh
     from finsler.view import Camera
+    from finsler.view.report import View
 
 # Where the colours of errors end, as a share of √area.
 _LARGE = 0.25
@@ -28,10 +29,10 @@ def draw_curves(path: Path, found: Evaluation) -> None:
     plot_error_curves(path, {name: (score.grid, score.curve) for name, score in scores.items()})
 
 
-def draw_people(
-    path: Path, store: Store, predictions: Predictions, distances: ReferenceDistances
-) -> None:
-    """Truth, prediction and error on test shapes, beside the reference.
+def people_views(
+    store: Store, predictions: Predictions, distances: ReferenceDistances
+) -> list[View]:
+    """The reference, then test shapes with truth, prediction and error.
 
     A vertex has the colour of its place on the reference: the distance there from the left hand,
     which tells left from right and up from down.
@@ -39,24 +40,39 @@ def draw_people(
     import numpy as np
 
     from finsler.evaluation import geodesic_errors
-    from finsler.view import Panel, save_figure
+    from finsler.view import Panel
+    from finsler.view.report import View
 
     reference = store[store.reference]
     from_hand = distances.matrix[np.argmax(reference.vertices[:, 0])].astype(np.float64)
     place: dict[str, Any] = {"clim": (0.0, float(from_hand.max())), "bands": _BANDS}
-    truth, matched, errors = [], [], []
+    target = Panel(_mesh(reference), from_hand, title="reference", **place)
+    views = [View("reference", {"truth": target, "predicted": target})]
     for number, name in enumerate(store.test[:_SHOWN], start=1):
         shape, found = store[name], predictions.vertices[name]
         mesh, error = _mesh(shape), geodesic_errors(found, shape.labels, distances)
         title = f"held out {number}"
-        truth.append(Panel(mesh, from_hand[shape.labels], title=title, **place))
-        matched.append(Panel(mesh, from_hand[found], **place))
-        errors.append(Panel(mesh, error, cmap="OrRd", clim=(0.0, _LARGE)))
-    truth.append(Panel(_mesh(reference), from_hand, title="reference", **place))
+        fields = {
+            "truth": Panel(mesh, from_hand[shape.labels], title=title, **place),
+            "predicted": Panel(mesh, from_hand[found], **place),
+            "error / √area": Panel(mesh, error, cmap="OrRd", clim=(0.0, _LARGE)),
+        }
+        views.append(View(title, fields, found))
+    return views
+
+
+def draw_people(path: Path, views: Sequence[View]) -> None:
+    """Rows of truth, with the reference at its end, of predictions and of errors."""
+    from finsler.view import save_figure
+
+    reference, *people = views
+    truth, matched, errors = (
+        [view.fields[name] for view in people] for name in ("truth", "predicted", "error / √area")
+    )
     save_figure(
         path,
-        [truth, matched, errors],
-        camera=_camera([panel.mesh for panel in truth]),
+        [[*truth, reference.fields["truth"]], matched, errors],
+        camera=_camera([view.mesh for view in views]),
         title="Colour: place on the reference, as the distance there from the left hand",
         row_labels=("truth", "predicted", r"error / $\sqrt{\mathrm{area}}$"),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli import reports
 from finsler.cli.options import AsJson
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
@@ -96,6 +97,10 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the cumulative curves: .png, .svg or .pdf."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write tables and curves as one page: .html."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score predicted correspondences by the Princeton protocol.
@@ -117,6 +122,7 @@ def evaluate(
     checked_target(out, (".json",))
     checked_target(table, (".md",))
     checked_target(figure, FIGURE_ENDINGS)
+    checked_target(report, reports.ENDINGS)
     if len({path.resolve() for path in predictions}) < len(predictions):
         raise InputError("a file of predictions is given twice; each run counts once")
     _check_store(predictions, store)
@@ -149,10 +155,14 @@ def evaluate(
         _draw(figure, found)
     if table is not None:
         write_bytes(table, markdown_report(found).encode())
+    if report is not None:
+        from finsler.view.report import evaluation_blocks
+
+        reports.write(report, f"Evaluation on {shapes.name}", evaluation_blocks(found), config)
     results = results_dict(found, config)
     if out is not None:
         write_results(out, results)
-    files = [str(path) for path in (figure, table, out) if path is not None]
+    files = [str(path) for path in (figure, table, report, out) if path is not None]
     if as_json:
         print(json.dumps({**_short(results), "files": files}, indent=2, allow_nan=False))
     else:

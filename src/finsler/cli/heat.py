@@ -36,9 +36,7 @@ from finsler.cli.results import (
     ANIMATION_ENDINGS,
     FIGURE_ENDINGS,
     FUNCTION_ENDINGS,
-    camera_facing,
     checked_target,
-    in_rows,
     nearest_vertex,
     scalar_name,
     write_animation,
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from finsler.mesh import TriMesh
     from finsler.mesh.trimesh import FloatArray
     from finsler.operator import Laplacian
-    from finsler.view import Panel
 
     Flow = Callable[[float], FloatArray]
     BasisFlow = Callable[[Spectrum, float], FloatArray]
@@ -139,7 +136,7 @@ def heat(
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
     from finsler.operator import laplacian
-    from finsler.view import save_figure
+    from finsler.view.surfaces import camera_facing, figure_heat, heat_panels, in_rows
 
     checked_target(out, FUNCTION_ENDINGS)
     checked_target(figure, FIGURE_ENDINGS)
@@ -188,13 +185,12 @@ def heat(
         functions = {scalar_name("heat", t): u for t, u in zip(times, found, strict=True)}
         arrays = {"heat": found, "times": times, "sources": sources}
         write_functions(out, surface, functions, arrays, config)
-    camera = camera_facing(surface, sources[0])
     if figure is not None:
-        panels = _panels(surface, found, [f"$t$ = {t:g}" for t in times], sources[0])
         with working("figure"):
-            save_figure(figure, in_rows(panels), camera=camera)
+            figure_heat(figure, surface, found, times, sources[0])
     if animate is not None:
-        panels = _panels(surface, [flow(t) for t in series], [""] * len(series), None)
+        panels = heat_panels(surface, [flow(t) for t in series], [""] * len(series), None)
+        camera = camera_facing(surface, sources[0])
         labels = [f"t = {t:.2g} area" for t in series]
         write_animation(animate, in_rows(panels, 1), labels, camera=camera)
     report = {
@@ -274,21 +270,6 @@ def _spectral_flow(operator: Laplacian, pairs: int, flow: BasisFlow) -> Flow:
         return flow(basis, t)
 
     return at
-
-
-def _panels(
-    mesh: TriMesh, functions: list[FloatArray], titles: list[str], marker: int | None
-) -> list[Panel]:
-    """Each from 0 to its hottest point, or all around 0 where one of them is cold somewhere."""
-    from finsler.view import Panel
-
-    tops = [float(abs(u).max()) or 1.0 for u in functions]
-    signed = any(float(u.min()) < -0.02 * top for u, top in zip(functions, tops, strict=True))
-    cmap = "coolwarm" if signed else "OrRd"
-    return [
-        Panel(mesh, u, title, cmap=cmap, clim=(-top if signed else 0.0, top), marker=marker)
-        for u, title, top in zip(functions, titles, tops, strict=True)
-    ]
 
 
 def _print(report: dict[str, Any], remark: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,19 +26,15 @@ from finsler.cli.options import (
 from finsler.cli.results import (
     FIGURE_ENDINGS,
     FUNCTION_ENDINGS,
-    camera_facing,
     checked_target,
-    in_rows,
     nearest_vertex,
     scalar_name,
     write_functions,
 )
 
 if TYPE_CHECKING:
-    from finsler.mesh import TriMesh
     from finsler.mesh.trimesh import FloatArray
     from finsler.operator import AngleStack
-    from finsler.view import Camera
 
 _PAIRS = 300
 
@@ -93,6 +87,7 @@ def kernel(
     from finsler.analysis.arguments import vertex_indices
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
+    from finsler.view.surfaces import figure_kernels
 
     checked_target(out, FUNCTION_ENDINGS)
     checked_target(figure, FIGURE_ENDINGS)
@@ -121,7 +116,7 @@ def kernel(
         write_functions(out, surface, functions, arrays, config)
     if figure is not None:
         with working("figure"):
-            _draw(figure, surface, centre, kernels, [] if kind is Kind.lbo else degrees)
+            figure_kernels(figure, surface, kernels, centre, () if kind is Kind.lbo else degrees)
     report = {
         "vertex": centre,
         "theta_degrees": degrees,
@@ -189,34 +184,6 @@ def _spectral_kernels(
             polynomial = chebyshev_polynomial(int(number), float(basis.eigenvalues[-1]))
             kernels.append(convolution_kernel(basis, polynomial, centre))
     return kernels
-
-
-def _draw(
-    path: Path, mesh: TriMesh, centre: int, kernels: list[FloatArray], degrees: list[float]
-) -> None:
-    from finsler.view import Panel, save_figure
-
-    titles = [rf"$\theta$ = {angle:g}°" for angle in degrees] or [""]
-    panels = [
-        Panel(mesh, scalars=values, title=title)
-        for values, title in zip(kernels, titles, strict=True)
-    ]
-    save_figure(path, in_rows(panels), camera=_camera(mesh, centre, kernels))
-
-
-def _camera(mesh: TriMesh, centre: int, kernels: list[FloatArray]) -> Camera:
-    """Faces the vertex, and comes near where the kernels are small beside the surface."""
-    import numpy as np
-
-    distance = np.linalg.norm(mesh.vertices - mesh.vertices[centre], axis=1)
-    reached = [distance[np.abs(g) > 0.02 * np.abs(g).max()].max() for g in kernels]
-    radius = 1.5 * float(max(reached))
-    whole = 0.5 * float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
-    if not 0.0 < radius < 0.7 * whole:
-        return camera_facing(mesh, centre)
-    x, y, z = (float(c) for c in mesh.vertices[centre])
-    above = camera_facing(mesh, centre, steepness=0.95)
-    return replace(above, center=(x, y, z), radius=radius)
 
 
 def _print(report: dict[str, Any], remark: str) -> None:

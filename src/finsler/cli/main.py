@@ -27,6 +27,7 @@ from finsler.cli.prepare import prepare
 from finsler.cli.reproduce import reproduce
 from finsler.cli.spectrum import spectrum
 from finsler.cli.train import train
+from finsler.cli.view import view
 from finsler.errors import ConvergenceError, InputError
 
 app = typer.Typer(
@@ -51,6 +52,7 @@ app.command("train")(train)
 app.command("evaluate")(evaluate)
 app.command("reproduce")(reproduce)
 app.command("match")(match)
+app.command("view")(view)
 app.command("bench")(bench)
 app.command("demo")(demo)
 app.add_typer(data)

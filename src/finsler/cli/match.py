@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli import reports
 from finsler.cli.options import (
     Alpha,
     AsJson,
@@ -57,17 +61,25 @@ def match(
         Path | None,
         typer.Option(metavar="FILE", help="Draw both side by side: .png, .svg or .pdf."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write one page to turn both with the mouse: .html."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", help="Functions in the largest basis.")] = 200,
     partial: Annotated[
         bool,
         typer.Option("--partial", help="A is a part of B, in the same unit of length."),
     ] = False,
-    both: Annotated[
-        bool,
+    model: Annotated[
+        Path | None,
         typer.Option(
-            "--both", help="Refine the map from B to A for itself too; round trips tell more then."
+            metavar="CHECKPOINT",
+            help="A trained network (.safetensors of `finsler train`) finds the first map.",
         ),
-    ] = False,
+    ] = None,
+    refine: Annotated[
+        bool, typer.Option(help="With --model: refine what the network found, or keep it.")
+    ] = True,
     kind: OperatorKind = Kind.lbo,
     alpha: Alpha = 1.0,
     tau: Tau = 0.1,
@@ -77,13 +89,15 @@ def match(
     smoothing: Smoothing = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Match two meshes without training: descriptors, functional maps, ZoomOut.
+    """Match two meshes: descriptors or a trained network, functional maps, ZoomOut.
 
     The meshes may differ in scale, position, pose and number of vertices. The result sends every
-    vertex of A to a vertex of B (`map_12`), with a confidence from 0 to 1 for each: how well it
-    returns from B, and whether its neighbours stay near it. `map_21` sends B to A.
+    vertex of A to a vertex of B (`map_12`), with the error that is to be expected and a confidence
+    from 0 to 1 for each. `map_21` sends B to A. With `-o map.npz` the meshes are written next to it
+    as well, as map_A.ply and map_B.ply, with colours that correspond.
 
-    Example: `finsler match A.off B.off -o map.npz --figure map.png`
+    Example: `finsler match A.off B.off -o map.npz --figure map.png`, or with a network
+    `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`
     """
     from finsler.errors import InputError
     from finsler.files import write_npz
@@ -92,10 +106,11 @@ def match(
 
     checked_target(out, (".npz",))
     checked_target(figure, FIGURE_ENDINGS)
+    checked_target(report, reports.ENDINGS)
     if colors is not None and colors.exists() and not colors.is_dir():
         raise InputError(f"{colors}: this is a file; give a folder for the coloured meshes")
-    if partial and both:
-        raise InputError("--both has no effect with --partial: B is not a part of A; leave it out")
+    if model is None and not refine:
+        raise InputError("--no-refine keeps what a network found: give one with --model")
     mesh_1, mesh_2 = load_mesh(first), load_mesh(second)
     choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
 
@@ -104,35 +119,65 @@ def match(
 
         return laplacian(mesh, choice.metric(mesh, theta).diffusivity())
 
-    with working("matching"):
-        found = run(mesh_1, mesh_2, k=k, operator=operator, partial=partial, both=both)
+    start = time.perf_counter()
+    with _stages() as show:
+        given = {} if model is None else _learned(model, mesh_1, mesh_2, keep=not refine, show=show)
+        found = run(mesh_1, mesh_2, k=k, operator=operator, partial=partial, progress=show, **given)
+    seconds = time.perf_counter() - start
     config: dict[str, Any] = {
         "mesh_1": first.name,
         "mesh_2": second.name,
         "direction": "map_12 sends each vertex of mesh_1 to a vertex of mesh_2",
         "k": k,
         "partial": partial,
-        "both": both,
+        "model": None if model is None else model.name,
+        "refine": refine,
         **choice.config(theta),
     }
     written = [] if out is None else [write_npz(out, _arrays(found), config)]
-    if colors is not None:
-        written += _write_colors(colors, (first, second), (mesh_1, mesh_2), found)
+    written += _write_colors(_ply_files(out, colors, (first, second)), (mesh_1, mesh_2), found)
     if figure is not None:
         with working("figure"):
             _draw(figure, mesh_1, mesh_2, found)
         written.append(figure)
-    report = {**_report(found), "files": [str(path) for path in written], "config": config}
+    if report is not None:
+        from finsler.view.report import match_blocks
+
+        names = (first.name, second.name)
+        blocks = match_blocks(mesh_1, mesh_2, found, names=names, seconds=seconds)
+        written.append(reports.write(report, " → ".join(names), blocks, config))
+    about = {**_report(found), "files": [str(path) for path in written], "config": config}
     if as_json:
-        print(json.dumps(report, indent=2))
+        print(json.dumps(about, indent=2))
     else:
-        _print(report)
+        _print(about)
+
+
+@contextmanager
+def _stages() -> Iterator[Callable[[str], None]]:
+    """Shows the name of a stage on a spinner; nothing where stderr is not a terminal."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("matching") as status:
+        yield lambda stage: status.update(f"matching: {stage}")
+
+
+def _learned(
+    model: Path, mesh_1: TriMesh, mesh_2: TriMesh, *, keep: bool, show: Callable[[str], None]
+) -> dict[str, Any]:
+    """What a network found, as arguments of `match`."""
+    from finsler.cli.match_learned import learned_map
+
+    show("network")
+    learned = learned_map(model, mesh_1, mesh_2)
+    return {"initial": learned.map_12, "trust": learned.trust, "keep": keep}
 
 
 def _arrays(found: Match) -> dict[str, Any]:
     return {
         "map_12": found.map_12,
         "map_21": found.map_21,
+        "expected": found.expected,
         "confidence": found.confidence,
         "cycle": found.cycle,
         "functional": found.functional,
@@ -148,6 +193,7 @@ def _report(found: Match) -> dict[str, Any]:
         "vertices": [len(found.map_12), len(found.map_21)],
         "basis": list(found.functional.shape),
         "orientation": found.orientation,
+        "expected_error": float(found.expected.mean()),
         "confidence": {
             "mean": float(found.confidence.mean()),
             "doubtful_share": float((found.confidence < _DOUBTFUL).mean()),
@@ -176,18 +222,23 @@ def _position_colors(mesh: TriMesh) -> NDArray[np.uint8]:
     return np.asarray(np.round(30 + 225 * _box_shares(mesh)), dtype=np.uint8)
 
 
-def _write_colors(
-    folder: Path, paths: tuple[Path, Path], meshes: tuple[TriMesh, TriMesh], found: Match
-) -> list[Path]:
+def _ply_files(out: Path | None, folder: Path | None, meshes: tuple[Path, Path]) -> list[Path]:
+    """Where the coloured meshes go: into a folder of their own, next to the map, or nowhere."""
+    if folder is not None:
+        return [folder / f"{name}_{path.stem}.ply" for name, path in zip("AB", meshes, strict=True)]
+    return [] if out is None else [out.with_name(f"{out.stem}_{name}.ply") for name in "AB"]
+
+
+def _write_colors(targets: list[Path], meshes: tuple[TriMesh, TriMesh], found: Match) -> list[Path]:
     """A with the colours of its partners and its confidence, and B, as .ply."""
     from finsler.mesh import write_mesh
 
-    folder.mkdir(parents=True, exist_ok=True)
-    colors = _position_colors(meshes[1])
-    targets = [folder / f"{name}_{path.stem}.ply" for name, path in zip("AB", paths, strict=True)]
-    carried, trust = colors[found.map_12], found.confidence
-    write_mesh(targets[0], meshes[0], colors=carried, scalars={"confidence": trust})
-    write_mesh(targets[1], meshes[1], colors=colors)
+    if targets:
+        targets[0].parent.mkdir(parents=True, exist_ok=True)
+        colors = _position_colors(meshes[1])
+        carried, trust = colors[found.map_12], found.confidence
+        write_mesh(targets[0], meshes[0], colors=carried, scalars={"confidence": trust})
+        write_mesh(targets[1], meshes[1], colors=colors)
     return targets
 
 
@@ -214,8 +265,9 @@ def _print(report: dict[str, Any]) -> None:
     print(f"{n_1:,} vertices of A sent to B, which has {n_2:,}; functional map {k_1} × {k_2}")
     trust, cycle = report["confidence"], report["cycle"]
     print(
-        f"confidence {trust['mean']:.3f} in the mean, below {_DOUBTFUL} at"
-        f" {100 * trust['doubtful_share']:.1f}% of the vertices"
+        f"expected error {report['expected_error']:.3f} √area in the mean; confidence"
+        f" {trust['mean']:.3f}, below {_DOUBTFUL} at {100 * trust['doubtful_share']:.1f}% of the"
+        " vertices"
     )
     print(f"round trips of {cycle['mean']:.4f} √area in the mean, {cycle['largest']:.4f} at most")
     print(f"{100 * report['orientation']:.0f}% of the surface arrives right side up")

@@ -1,4 +1,4 @@
-"""How results are written and drawn: checked targets, files of functions, cameras, animations."""
+"""How results are written and drawn: checked targets, files of functions, animations."""
 
 from __future__ import annotations
 
@@ -55,11 +55,6 @@ def scalar_name(prefix: str, value: float) -> str:
     return f"{prefix}_{digits}"
 
 
-def in_rows(panels: Sequence[Panel], length: int = 4) -> list[Sequence[Panel]]:
-    """Panels in rows of a figure."""
-    return [panels[i : i + length] for i in range(0, len(panels), length)]
-
-
 def nearest_vertex(mesh: TriMesh) -> int:
     """The vertex nearest to the viewer of a figure: where a source sits unless one is chosen."""
     import numpy as np
@@ -67,25 +62,6 @@ def nearest_vertex(mesh: TriMesh) -> int:
     from finsler.view import Camera
 
     return int(np.argmax(mesh.vertices @ np.asarray(Camera().direction)))
-
-
-def camera_facing(mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Camera:
-    """The usual camera where it looks down on the vertex, else one straight above it.
-
-    `steepness` is the least cosine of the angle between its direction and the vertex normal.
-    """
-    import numpy as np
-
-    from finsler.mesh.measures import vertex_normals
-    from finsler.view import Camera
-
-    usual = Camera()
-    normal = vertex_normals(mesh)[vertex]
-    if normal @ usual.direction > steepness * np.linalg.norm(usual.direction) or not normal.any():
-        return usual
-    x, y, z = (float(c) for c in normal)
-    up = usual.up if abs(y) < 0.9 else (0.0, 0.0, -1.0)
-    return Camera(direction=(x, y, z), up=up)
 
 
 def write_animation(

@@ -23,11 +23,10 @@ from finsler.cli.options import (
     Theta,
     working,
 )
-from finsler.cli.results import FIGURE_ENDINGS, checked_target, in_rows
+from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
     from finsler.analysis import Spectrum
-    from finsler.mesh import TriMesh
     from finsler.operator import Laplacian
 
 
@@ -61,6 +60,7 @@ def spectrum(
     from finsler.files import write_npz
     from finsler.mesh import load_mesh
     from finsler.operator import laplacian as laplacian_of
+    from finsler.view.surfaces import figure_eigenfunctions
 
     checked_target(out, (".npz",))
     checked_target(figure, FIGURE_ENDINGS)
@@ -79,7 +79,7 @@ def spectrum(
         write_npz(out, arrays, config)
     if figure is not None:
         with working("figure"):
-            _draw(figure, surface, found)
+            figure_eigenfunctions(figure, surface, found)
     if as_json:
         report = {
             "eigenvalues": found.eigenvalues.tolist(),
@@ -90,21 +90,6 @@ def spectrum(
         print(json.dumps(report, indent=2))
         return
     _print(found, laplacian, [str(path) for path in (out, figure) if path is not None])
-
-
-def _draw(path: Path, mesh: TriMesh, found: Spectrum) -> None:
-    from finsler.view import Panel, save_figure
-
-    shown = range(min(8, len(found.eigenvalues)))
-    panels = [
-        Panel(
-            mesh,
-            scalars=found.eigenvectors[:, i],
-            title=rf"$\lambda_{{{i}}}$ = {found.eigenvalues[i]:.4g}",
-        )
-        for i in shown
-    ]
-    save_figure(path, in_rows(panels))
 
 
 def _print(found: Spectrum, laplacian: Laplacian, written: list[str]) -> None:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli import reports
 from finsler.cli.options import AsJson
 
 if TYPE_CHECKING:
     from finsler.data import Store
     from finsler.nn.training import TrainConfig
+    from finsler.nn.training.checkpoint import About
 
 
 class Device(StrEnum):
@@ -38,12 +40,19 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="Settings: .toml; those not named have defaults."),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="chebyshev (the paper's), small, or fieldconv; the same as --set model=NAME.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="One setting, e.g. epochs=20, model=small, schedule=onecycle; may be repeated."
+            help="One setting, e.g. epochs=20, schedule=onecycle; may be repeated."
             " A wrong name is answered with the nearest one; RUN/config.toml lists them all.",
         ),
     ] = None,
@@ -61,15 +70,16 @@ def train(
     """Train a network that names, for each vertex, the corresponding vertex of the reference.
 
     The folder gets `metrics.jsonl` (one line an epoch), curves for TensorBoard, `config.toml`,
-    `last.safetensors`, `best.safetensors`, and at the end `predictions.npz`: the test shapes after
-    the last epoch, for `finsler evaluate`. After an interruption run the same command again: it
+    `last.safetensors`, `best.safetensors`, and at the end `report.html` (curves and settings, for
+    any browser) and `predictions.npz`: the test shapes after the last epoch, for
+    `finsler evaluate`. After an interruption run the same command again: it
     goes on after the last finished epoch. With several devices start it under `torchrun`.
 
     Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`
     """
     from finsler.data import Store
 
-    chosen = _config(config, settings or [], seed, device)
+    chosen = _config(config, settings or [], model, seed, device)
     opened = Store.open(store)
     report = _run(opened, out, chosen, restart)
     if _leads() and as_json:
@@ -84,12 +94,17 @@ def _leads() -> bool:
 
 
 def _config(
-    path: Path | None, settings: list[str], seed: int | None, device: Device | None
+    path: Path | None,
+    settings: list[str],
+    model: str | None,
+    seed: int | None,
+    device: Device | None,
 ) -> TrainConfig:
     from finsler.nn.training import TrainConfig
 
     chosen = TrainConfig() if path is None else TrainConfig.load(path)
-    more = [] if seed is None else [f"seed={seed}"]
+    more = [] if model is None else [f"model={model}"]
+    more += [] if seed is None else [f"seed={seed}"]
     more += [] if device is None else [f"device={device.value}"]
     return chosen.override([*settings, *more])
 
@@ -134,13 +149,33 @@ def _run(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[st
         "epochs": about.epoch,
         "last": about.history[-1],
         "predictions": None,
+        "report": str(out / reports.NAME),
     }
+    if _leads():
+        _write_report(out, store, about)
     if store.test and _leads():
         found = predict(network, store, store.test, about=about)
         about_run = {"store": store.name, "train": dataclasses.asdict(config)}
         path = save_predictions(out / PREDICTIONS, found, {**about_run, "prepare": about.prepare})
         report["predictions"] = str(path)
     return report | {"best": _best(about.history, config)}
+
+
+def _write_report(out: Path, store: Store, about: About) -> None:
+    from finsler.view.report import training_blocks
+
+    data = {
+        "collection": store.name,
+        "shapes to learn from": len(store.train),
+        "test shapes": len(store.test),
+        "reference": store.reference,
+        "vertices of the reference": about.classes,
+        "channels": about.in_channels,
+        "angles": about.angles,
+    }
+    config = {"train": dataclasses.asdict(about.config), "prepare": about.prepare}
+    title = f"Training on {store.name}"
+    reports.write(out / reports.NAME, title, training_blocks(about.history, data), config)
 
 
 def _steps(store: Store, config: TrainConfig) -> float:
@@ -181,3 +216,4 @@ def _print(report: dict[str, Any]) -> None:
         )
     if report["predictions"] is not None:
         print(f"Wrote {report['predictions']}")
+    print(f"Wrote {report['report']}")

@@ -8,11 +8,23 @@ from finsler.view.curves import plot_error_curves
 from finsler.view.figures import plot_spectrum, save_figure
 from finsler.view.panel import Camera, Panel
 from finsler.view.renderer import RendererWarning, render_panel, renderer_name
+from finsler.view.surfaces import (
+    figure_correspondence,
+    figure_distances,
+    figure_eigenfunctions,
+    figure_heat,
+    figure_kernels,
+)
 
 __all__ = [
     "Camera",
     "Panel",
     "RendererWarning",
+    "figure_correspondence",
+    "figure_distances",
+    "figure_eigenfunctions",
+    "figure_heat",
+    "figure_kernels",
     "plot_error_curves",
     "plot_spectrum",
     "render_panel",

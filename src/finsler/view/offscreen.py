@@ -61,7 +61,10 @@ def _add(plotter: Any, surface: Surface) -> None:
         "specular_power": SHEEN_POWER,
         "show_scalar_bar": False,
     }
-    if surface.levels is None or surface.table is None:
+    if surface.colors is not None:
+        data.point_data["color"] = np.rint(255 * surface.colors.reshape(-1, 3)).astype(np.uint8)
+        options |= {"scalars": "color", "rgb": True}
+    elif surface.levels is None or surface.table is None:
         options["color"] = surface.color
     else:
         data.point_data["level"] = surface.levels.ravel()

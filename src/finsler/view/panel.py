@@ -48,11 +48,14 @@ class Panel:
     grey_from : float, optional
         Scalars from here on are drawn grey, as if there were none; the end of `clim` greys only
         what lies beyond it.
+    colors : (n, 3) array, optional
+        Red, green and blue of each vertex, in 0..1, instead of scalars; there is no colour bar.
 
     Raises
     ------
     InputError
-        A shape that does not fit the mesh, a value that is not finite, an empty colour range.
+        Both scalars and colours, a shape that does not fit the mesh, a value that is not finite, a
+        colour outside 0..1, an empty colour range.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Panel:
     path: FloatArray | None = None
     bands: int | None = None
     grey_from: float | None = None
+    colors: FloatArray | None = None
 
     def __init__(
         self,
@@ -85,7 +89,10 @@ class Panel:
         path: ArrayLike | None = None,
         bands: int | None = None,
         grey_from: float | None = None,
+        colors: ArrayLike | None = None,
     ) -> None:
+        if scalars is not None and colors is not None:
+            raise InputError("a panel has scalars or colours of its vertices, not both")
         values = {
             "mesh": mesh,
             "scalars": None if scalars is None else _checked_scalars(mesh, scalars),
@@ -97,6 +104,7 @@ class Panel:
             "path": None if path is None else _checked_path(path),
             "bands": None if bands is None else _checked_bands(bands),
             "grey_from": grey_from,
+            "colors": None if colors is None else _checked_colors(mesh, colors),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -196,6 +204,18 @@ def _checked_scalars(mesh: TriMesh, values: ArrayLike) -> FloatArray:
             f" ({int(bad.sum())} such values); replace what is not finite before drawing"
         )
     return scalars
+
+
+def _checked_colors(mesh: TriMesh, values: ArrayLike) -> FloatArray:
+    colors = _float_array("colors", values)
+    if colors.shape != (mesh.n_vertices, 3):
+        raise InputError(
+            f"colors have shape {colors.shape}; they must be ({mesh.n_vertices}, 3), red, green and"
+            " blue of each vertex"
+        )
+    if not ((colors >= 0) & (colors <= 1)).all():
+        raise InputError("colors must lie in 0..1; divide bytes by 255")
+    return colors
 
 
 def _checked_clim(clim: tuple[float, float]) -> tuple[float, float]:

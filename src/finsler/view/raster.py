@@ -48,6 +48,8 @@ def _shaded(surface: Surface, view: View, face: IntArray, weights: FloatArray) -
 
 
 def _colors(surface: Surface, face: IntArray, weights: FloatArray) -> FloatArray:
+    if surface.colors is not None:
+        return np.asarray(np.einsum("pc,pci->pi", weights, surface.colors[face]))
     if surface.levels is None or surface.table is None:
         return np.asarray(surface.color)[None, :]
     level = np.einsum("pc,pc->p", weights, surface.levels[face])

@@ -22,6 +22,8 @@ AMBIENT = 0.40
 DIFFUSE = 0.58
 SHEEN = 0.10
 SHEEN_POWER = 2.0
+# Towards the lamp, a little above and left of the eye: right, up, towards the eye.
+LAMP = (-0.25, 0.35, 1.0)
 
 # Lengths in units of the radius of the bounding sphere.
 _MARGIN = 1.04
@@ -40,7 +42,7 @@ class Surface:
 
     `corners` and `normals` are (m, 3 corners, 3). The colour is `color`, RGB in 0..1, or, where
     `levels` (m, 3) is given, a row of `table` (k, 3): the first at level 0, the last at level 1
-    and beyond.
+    and beyond. Where `colors` (m, 3 corners, 3) is given, it is interpolated between the corners.
     """
 
     corners: FloatArray
@@ -48,6 +50,7 @@ class Surface:
     color: tuple[float, float, float] = GREY
     levels: FloatArray | None = None
     table: FloatArray | None = None
+    colors: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +70,8 @@ class View:
 
     @property
     def light(self) -> FloatArray:
-        """Unit vector towards the lamp, which stands a little above and left of the eye."""
-        light = np.array([-0.25, 0.35, 1.0]) @ self.axes
+        """Unit vector towards the lamp."""
+        light = np.array(LAMP) @ self.axes
         return np.asarray(light / np.linalg.norm(light))
 
     def pixels(self, points: FloatArray) -> FloatArray:
@@ -138,6 +141,8 @@ def _mesh_surface(panel: Panel, table: FloatArray) -> Surface:
     sharp = np.einsum("fci,fi->fc", smooth, flat) < _SHARP_COSINE
     normals = np.where(sharp[..., None], flat[:, None, :], smooth)
     corners = mesh.vertices[mesh.faces]
+    if panel.colors is not None:
+        return Surface(corners, normals, colors=panel.colors[mesh.faces])
     if panel.scalars is None or panel.clim is None:
         return Surface(corners, normals)
     low, high = panel.clim

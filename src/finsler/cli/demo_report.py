@@ -1,0 +1,79 @@
+"""The report of `finsler demo`: the shape with its functions, and people with what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from finsler.cli.distance_pictures import camera_of, distance_panels
+
+if TYPE_CHECKING:
+    from finsler.analysis import Spectrum
+    from finsler.cli.trips import Trip
+    from finsler.evaluation import Evaluation
+    from finsler.mesh import TriMesh
+    from finsler.mesh.trimesh import FloatArray
+    from finsler.view.report import Html, View
+
+
+def shape_blocks(
+    mesh: TriMesh,
+    kernels: Mapping[float, FloatArray],
+    spectra: Sequence[Spectrum],
+    eigenvalues: Mapping[str, FloatArray],
+    trips: list[Trip],
+    source: int,
+) -> list[Html]:
+    """Heat and eigenfunctions at four of the angles (by degrees), eigenvalues, distances."""
+    import numpy as np
+
+    from finsler.view import Panel
+    from finsler.view.report import Curve, View, line_chart, scene, section
+
+    hottest = max(float(kernel.max()) for kernel in kernels.values())
+    views = []
+    for (angle, kernel), basis in list(zip(kernels.items(), spectra, strict=True))[::2]:
+        heat = Panel(mesh, kernel, cmap="OrRd", clim=(0.0, hottest), marker=source)
+        waves = {f"eigenfunction {i}": Panel(mesh, basis.eigenvectors[:, i]) for i in (1, 4, 16)}
+        views.append(View(f"θ = {angle:g}°", {"heat from one point": heat, **waves}))
+    curves = [Curve(label, np.arange(len(v)), v) for label, v in eigenvalues.items()]
+    panels = distance_panels(mesh, trips, [source])
+    wind = [View(panel.title.replace("\n", ", "), {"distance": panel}) for panel in panels]
+    return [
+        section("One operator at several angles", scene(views)),
+        section("Eigenvalues", line_chart(curves, x_label="index k", y_label="eigenvalue")),
+        section(
+            "Distances in a wind",
+            scene(wind, camera=camera_of(mesh, trips, source), caption="There, back, difference."),
+        ),
+    ]
+
+
+def learning_blocks(
+    table: str,
+    found: Evaluation,
+    histories: Mapping[str, Sequence[Mapping[str, Any]]],
+    people: Sequence[View],
+) -> list[Html]:
+    """Table, error curves, learning curves, and people coloured by match."""
+    from finsler.view.report import (
+        error_chart,
+        interval_curve,
+        learning_charts,
+        markdown,
+        scene,
+        section,
+    )
+
+    scores = {name: run.named for name, run in found.runs.items()}
+    curves = [interval_curve(name, [score]) for name, score in scores.items() if score]
+    caption = (
+        "A vertex has the colour of its place on the reference: the distance there from the left"
+        " hand. Pointing at a vertex marks the place that the network predicts for it."
+    )
+    return [
+        section("Correspondence of synthetic people", markdown(table)),
+        section("People that the network has not seen", scene(people, caption=caption)),
+        section("Error curves", error_chart(curves)),
+        section("Learning curves", learning_charts(histories)),
+    ]

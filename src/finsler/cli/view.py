@@ -1,0 +1,127 @@
+"""`finsler view`: meshes in the browser, where a click shows kernels and distances."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finsler.cli.options import MeshFile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from finsler.mesh import TriMesh
+    from finsler.mesh.trimesh import IntArray
+
+
+def view(
+    mesh: MeshFile,
+    second: Annotated[
+        Path | None, typer.Argument(metavar="[MESH2]", help="Another mesh, shown beside it.")
+    ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", metavar="FILE", help="Map from MESH to MESH2: .npz of finsler match."
+        ),
+    ] = None,
+    labels: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="FILE FILE2",
+            help="Known partners instead of a map: one .vts file for each mesh, whose line i names"
+            " its vertex, from 1, of point i.",
+        ),
+    ] = None,
+    error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:NAME]",
+            help="Values at the vertices of MESH: array NAME of an .npz file, by default error.",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Numeric address to serve on; 127.0.0.1 is this machine alone.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+) -> None:
+    """Show one or two meshes in the browser.
+
+    Click a vertex to see its convolution kernel, its heat kernel, or the distance there and back;
+    move the sliders and they follow. Stop with Ctrl-C.
+
+    Example: `finsler view A.off B.off --map map.npz --error map.npz:cycle`
+    """
+    from finsler.errors import InputError
+    from finsler.mesh import load_mesh
+    from finsler.view.web import Page, Scene
+
+    if map_file is not None and labels is not None:
+        raise InputError("--map and --labels both say who corresponds; give one of them")
+    if second is None and (map_file is not None or labels is not None):
+        raise InputError("a correspondence needs two meshes; give MESH2 too")
+    meshes = [load_mesh(path) for path in (mesh, second) if path is not None]
+    partners = None
+    if map_file is not None:
+        partners = _array(map_file, "map_12")
+    if labels is not None:
+        partners = _partners(labels, meshes)
+    values = None if error is None else _array(*_named(error))
+    scene = Scene(*meshes, map_12=partners, error=values)
+    with Page(scene, host=host, port=port) as page:
+        print(f"{page.url} (Ctrl-C stops)", flush=True)
+        if not page.is_private:
+            print(
+                f"warning: every machine that reaches {host} can see these shapes", file=sys.stderr
+            )
+        if browser:
+            page.open()
+        _wait()
+
+
+def _wait() -> None:
+    """Until Ctrl-C."""
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        print()
+
+
+def _array(path: str | Path, name: str) -> NDArray[np.generic]:
+    from finsler.files import read_npz
+
+    return read_npz(path, (name,))[name]
+
+
+def _named(text: str) -> tuple[str, str]:
+    """File and name of FILE[:NAME]; a colon within the path is left alone."""
+    path, _, name = text.rpartition(":")
+    return (path, name) if path.endswith(".npz") else (text, "error")
+
+
+def _partners(labels: tuple[Path, Path], meshes: list[TriMesh]) -> IntArray:
+    """The vertex of the second mesh that names the same point, -1 where there is none."""
+    import numpy as np
+
+    from finsler.data.labels import read_vts
+    from finsler.errors import InputError
+
+    first, second = (
+        read_vts(path, mesh.n_vertices) for path, mesh in zip(labels, meshes, strict=True)
+    )
+    if len(first) != len(second):
+        raise InputError(
+            f"{labels[0]} has {len(first)} lines and {labels[1]} has {len(second)}; line i of both"
+            " must name the same point"
+        )
+    partners = np.full(meshes[0].n_vertices, -1)
+    partners[first] = second
+    return partners

@@ -1,0 +1,185 @@
+"""What the pages of training, evaluating and matching show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from finsler.evaluation import Evaluation, Score, markdown_report, student_interval
+from finsler.evaluation.protocol import Vertices
+from finsler.matching import Match
+from finsler.mesh.trimesh import TriMesh
+from finsler.view.panel import Panel
+from finsler.view.report.blocks import Html, facts, folded, joined, markdown, section, table
+from finsler.view.report.charts import Curve, line_chart
+from finsler.view.report.scene import View, scene
+from finsler.view.surfaces import box_shares, position_colors
+
+_VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
+_SIZES = {"sqrt_area": "√area", "diameter": "diameter"}
+_SHARES = {
+    "test_named": "test shapes, vertices with ground truth",
+    "test_every": "test shapes, all vertices",
+    "validation_named": "validation shapes, vertices with ground truth",
+    "validation_every": "validation shapes, all vertices",
+}
+# Confidence below which a vertex is counted as doubtful.
+_DOUBTFUL = 0.5
+_BANDS = 16
+
+
+def training_blocks(history: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Html]:
+    """Learning curves, the last epoch, the data, and all epochs in a table.
+
+    Parameters
+    ----------
+    history : sequence of mapping
+        The metrics of each epoch: `epoch`, `loss`, `learning_rate`, `seconds`, and where they were
+        measured, shares of exact matches such as `test_named`.
+    data : mapping
+        What was learned from, in words and numbers.
+    """
+    last = history[-1]
+    shown = {"epochs": last["epoch"], "loss": f"{last['loss']:.4g}"}
+    exact = {words: f"{100 * last[key]:.2f}%" for key, words in _SHARES.items() if key in last}
+    shown |= {f"exact, {words}": share for words, share in exact.items()}
+    shown["seconds an epoch"] = f"{np.mean([epoch['seconds'] for epoch in history]):.3g}"
+    return [
+        section("Result after the last epoch", facts(shown)),
+        section("Learning curves", learning_charts({"loss": history})),
+        section("Data", facts(data)),
+        section("Epochs", folded("All epochs", _epoch_table(history))),
+    ]
+
+
+def learning_charts(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
+    """The loss of each run, and the shares of exact matches that were measured on the way.
+
+    `histories` are the metrics of the epochs of a run, by its label.
+    """
+    losses = [_metric(label, history, "loss") for label, history in histories.items()]
+    charts = [line_chart(losses, x_label="epoch", y_label="loss")]
+    one = len(histories) == 1
+    shares = [
+        _metric(words if one else f"{label}, {words}", history, key, 100.0)
+        for label, history in histories.items()
+        for key, words in _SHARES.items()
+    ]
+    if any(len(curve.x) > 1 for curve in shares):
+        charts.append(line_chart(shares, x_label="epoch", y_label="exact matches, %"))
+    return Html(f'<div class="charts">{joined(charts)}</div>')
+
+
+def _metric(
+    label: str, history: Sequence[Mapping[str, Any]], key: str, factor: float = 1.0
+) -> Curve:
+    found = [(epoch["epoch"], factor * epoch[key]) for epoch in history if key in epoch]
+    return Curve(label, [x for x, _ in found], [y for _, y in found])
+
+
+def _epoch_table(history: Sequence[Mapping[str, Any]]) -> Html:
+    names = list(dict.fromkeys(name for epoch in history for name in epoch))
+    rows = [[f"{e[name]:.5g}" if name in e else "-" for name in names] for e in history]
+    return table([name.replace("_", " ") for name in names], rows)
+
+
+def evaluation_blocks(found: Evaluation) -> list[Html]:
+    """Figures, error curves with intervals over the runs, and the figures of each shape."""
+    curves = [
+        interval_curve(words, scores)
+        for vertices, words in _VERTICES.items()
+        if (scores := _scores(found, vertices))
+    ]
+    size = _SIZES[found.normalization]
+    return [
+        section("Error curves", error_chart(curves, size)),
+        markdown(markdown_report(found)),
+    ]
+
+
+def _scores(found: Evaluation, vertices: Vertices) -> list[Score]:
+    scores: list[Score | None] = [getattr(run, vertices) for run in found.runs.values()]
+    return [score for score in scores if score is not None]
+
+
+def interval_curve(label: str, scores: Sequence[Score]) -> Curve:
+    """Mean of the error curves of runs, with Student's 95% interval at each radius."""
+    grid = scores[0].grid
+    if len(scores) == 1:
+        return Curve(label, grid, 100 * scores[0].curve)
+    found = [student_interval(shares) for shares in np.transpose([s.curve for s in scores])]
+    mean = np.array([interval.mean for interval in found])
+    half = np.array([interval.half_width for interval in found])
+    low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
+    return Curve(f"{label}, 95% interval", grid, 100 * mean, 100 * low, 100 * high)
+
+
+def error_chart(curves: Sequence[Curve], size: str = "√area") -> Html:
+    """Per cent of the vertices within a radius, against the radius as a share of `size`."""
+    return line_chart(
+        curves,
+        x_label=f"geodesic error r / {size}",
+        y_label="vertices with error ≤ r, %",
+        y_range=(0.0, 100.0),
+    )
+
+
+def match_blocks(
+    mesh_1: TriMesh,
+    mesh_2: TriMesh,
+    found: Match,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    seconds: float | None = None,
+) -> list[Html]:
+    """Both meshes with the colours of the second carried to the first, and how far to trust it."""
+    trust = found.confidence
+    numbers = {
+        "vertices": f"{len(found.map_12):,} sent to {len(found.map_21):,}",
+        "functional map": " × ".join(map(str, found.functional.shape)),
+        "mean confidence": f"{trust.mean():.3f}",
+        f"confidence below {_DOUBTFUL}": f"{100 * (trust < _DOUBTFUL).mean():.1f}% of the vertices",
+        "mean round trip / √area": f"{found.cycle.mean():.4f}",
+        "longest round trip / √area": f"{found.cycle.max():.4f}",
+        "arrives right side up": f"{100 * found.orientation:.1f}% of the surface",
+        "seconds": None if seconds is None else f"{seconds:.1f}",
+    }
+    views = match_views(mesh_1, mesh_2, found, names)
+    caption = (
+        f"Each vertex of {names[0]} has the colour of its partner on {names[1]};"
+        f" pointing at a vertex of {names[0]} marks its partner."
+    )
+    share = np.linspace(0.0, 1.0, 201)
+    curve = Curve("vertices", np.quantile(trust, share), 100 * share)
+    return [
+        section("Correspondence", scene(views, caption=caption)),
+        section("Figures", facts(numbers)),
+        section(
+            "Confidence",
+            line_chart(
+                [curve], x_label="confidence c", y_label="vertices below c, %", y_range=(0.0, 100.0)
+            ),
+        ),
+    ]
+
+
+def match_views(
+    mesh_1: TriMesh, mesh_2: TriMesh, found: Match, names: tuple[str, str]
+) -> list[View]:
+    """The target coloured by position and by level lines, and both carried to the source."""
+    colors, values = position_colors(mesh_2), box_shares(mesh_2) @ [0.6, 1.0, 0.3]
+    clim = (float(values.min()), float(values.max()) + 1e-12)
+    lines: dict[str, Any] = {"clim": clim, "bands": _BANDS}
+    there = {
+        "position on the target": Panel(mesh_2, colors=colors),
+        "level lines": Panel(mesh_2, values, **lines),
+    }
+    here = {
+        "position on the target": Panel(mesh_1, colors=colors[found.map_12]),
+        "level lines": Panel(mesh_1, values[found.map_12], **lines),
+        "confidence": Panel(mesh_1, found.confidence, clim=(0.0, 1.0)),
+        "round trip / √area": Panel(mesh_1, found.cycle, cmap="OrRd"),
+    }
+    return [View(names[1], there), View(names[0], here, found.map_12)]

@@ -1,0 +1,161 @@
+"""Meshes to be turned with the mouse, inside a page: the arrays that its script draws."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.errors import InputError
+from finsler.mesh.trimesh import IntArray, TriMesh
+from finsler.view.colors import GREY, color_table
+from finsler.view.panel import Camera, Panel, resolve_colors
+from finsler.view.renderer import require_matplotlib
+from finsler.view.report.blocks import Html, escaped
+from finsler.view.scene import (
+    AMBIENT,
+    DIFFUSE,
+    LAMP,
+    SHEEN,
+    SHEEN_POWER,
+    bounding_sphere,
+    view_of,
+)
+
+_NO_SCENE = "Here a browser with scripts and WebGL 2 shows surfaces to be turned with the mouse."
+_HELP = "Drag to turn, click and scroll to zoom, double-click to return, point to read a value."
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One mesh of a scene with the colours to choose from.
+
+    Parameters
+    ----------
+    title : str
+        Above the mesh, plain text.
+    fields : mapping of str to Panel
+        By the name to choose it with; all panels show one mesh. Of a panel, its scalars or colours,
+        their map, range, level lines and grey end, and the marker count.
+    partners : (n,) integer array, optional
+        For each vertex, a vertex of the first view of the scene: pointing at one marks both.
+    """
+
+    title: str
+    fields: Mapping[str, Panel]
+    partners: IntArray | None = None
+
+    @property
+    def mesh(self) -> TriMesh:
+        """The mesh of all fields."""
+        return next(iter(self.fields.values())).mesh
+
+
+def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str = "") -> Html:
+    """Linked views of meshes: turning one turns all, one choice of colours serves all.
+
+    Each mesh fills its view. A view that does not have the chosen field is grey. A mesh that
+    several views show is stored once: about 25 bytes a vertex (40 beyond 65,536 of them), and 5 for
+    each field.
+
+    Parameters
+    ----------
+    views : sequence of View
+    camera : Camera, optional
+        Where one looks from at first; its direction and up count.
+    caption : str
+        Below the views.
+
+    Raises
+    ------
+    InputError
+        No view, a view without field or with several meshes, partners that do not fit, an unknown
+        colour map, or matplotlib is not installed.
+    """
+    require_matplotlib()
+    _check(views)
+    meshes = list({id(view.mesh): view.mesh for view in views}.values())
+    place = {id(mesh): i for i, mesh in enumerate(meshes)}
+    camera = camera or Camera()
+    axes, up = view_of(meshes[0], camera, 1, 1).axes, np.array(camera.up)
+    content = {
+        "axes": np.round(axes, 6).tolist(),
+        "up": (up / np.linalg.norm(up)).tolist(),
+        "light": {
+            "lamp": LAMP,
+            "weights": [AMBIENT, DIFFUSE, SHEEN, SHEEN_POWER],
+            "grey": GREY,
+        },
+        "meshes": [_mesh(mesh) for mesh in meshes],
+        "views": [_view(view, place[id(view.mesh)]) for view in views],
+    }
+    # A closing tag inside a name must not end the element.
+    text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")
+    words = f"{escaped(caption)} " if caption else ""
+    return Html(
+        f'<figure class="scene"><p class="missing">{_NO_SCENE}</p>\n'
+        f'<script type="application/json">{text}</script>\n'
+        f"<figcaption>{words}{_HELP}</figcaption></figure>"
+    )
+
+
+def _check(views: Sequence[View]) -> None:
+    if len(views) == 0 or any(len(view.fields) == 0 for view in views):
+        raise InputError("a scene needs at least one view, and each view at least one field")
+    for view in views:
+        if any(panel.mesh is not view.mesh for panel in view.fields.values()):
+            raise InputError(f"view {view.title!r}: its fields show different meshes; give one")
+        if view.partners is None:
+            continue
+        n, m = view.mesh.n_vertices, views[0].mesh.n_vertices
+        found = np.asarray(view.partners)
+        if found.shape != (n,) or found.dtype.kind not in "iu" or not _within(found, m):
+            raise InputError(
+                f"view {view.title!r}: partners must name a vertex of the first view, 0..{m - 1},"
+                f" for each of {n} vertices"
+            )
+
+
+def _within(values: NDArray[Any], end: int) -> bool:
+    return bool((values >= 0).all() and (values < end).all())
+
+
+def _mesh(mesh: TriMesh) -> dict[str, Any]:
+    """Positions in units of the bounding sphere, as 16-bit numbers: a 30,000th of it is exact."""
+    center, radius = bounding_sphere(mesh)
+    # Vertices without a face may lie outside the sphere, and are not drawn.
+    shares = np.clip((mesh.vertices - center) / radius, -1.0, 1.0)
+    return {
+        "positions": _encoded(np.rint(32767 * shares), "<i2"),
+        "faces": _encoded(mesh.faces, "<u2" if mesh.n_vertices <= 65536 else "<u4"),
+        "wide": mesh.n_vertices > 65536,
+    }
+
+
+def _view(view: View, mesh: int) -> dict[str, Any]:
+    return {
+        "title": view.title,
+        "mesh": mesh,
+        "fields": {name: _field(panel) for name, panel in view.fields.items()},
+        "partners": None if view.partners is None else _encoded(view.partners, "<u4"),
+    }
+
+
+def _field(panel: Panel) -> dict[str, Any]:
+    [panel] = resolve_colors([panel])
+    about: dict[str, Any] = {"marker": panel.marker}
+    if panel.colors is not None:
+        return {**about, "colors": _encoded(np.rint(255 * panel.colors), "u1")}
+    if panel.scalars is None:
+        return about
+    table = _encoded(np.rint(255 * color_table(panel)), "u1")
+    return {**about, "scalars": _encoded(panel.scalars, "<f4"), "clim": panel.clim, "table": table}
+
+
+def _encoded(values: NDArray[Any], kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")

@@ -1,0 +1,243 @@
+"""Figures of functions on surfaces: kernels, eigenfunctions, heat, distances, correspondences.
+
+Each writes one file, .png, .svg or .pdf, from the same cameras and in the same colours, and returns
+its path. What is wrong with a path or an array raises `InputError`, as in
+[`save_figure`][finsler.view.save_figure].
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from finsler.analysis.spectrum import Spectrum
+from finsler.errors import InputError
+from finsler.mesh.measures import vertex_normals
+from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.view.figures import save_figure
+from finsler.view.level_sets import distance_panels
+from finsler.view.panel import DIVERGING, Camera, Panel
+
+# Of what is never negative: heat, errors.
+_HEAT = "OrRd"
+# Values below this share of the largest are neither cold nor part of a kernel.
+_SMALL = 0.02
+_ROW = 4
+_BANDS = 16
+
+
+def figure_kernels(
+    path: str | os.PathLike[str],
+    mesh: TriMesh,
+    kernels: Sequence[ArrayLike],
+    vertex: int,
+    degrees: Sequence[float] = (),
+) -> Path:
+    """The kernels at a vertex, one for each angle, seen from near where they are small.
+
+    Parameters
+    ----------
+    path : str or Path
+    mesh : TriMesh
+    kernels : sequence of (n,)
+        As `convolution_kernel` or `heat_kernel` gives them.
+    vertex : int
+        Where they sit: the camera looks down on it.
+    degrees : sequence of float
+        The angle of each, for its title; none for an isotropic operator.
+    """
+    found = [np.asarray(kernel, dtype=np.float64) for kernel in kernels]
+    titles = [rf"$\theta$ = {angle:g}°" for angle in degrees] or [""] * len(found)
+    if len(titles) != len(found):
+        raise InputError(f"there are {len(titles)} angles for {len(found)} kernels")
+    panels = [Panel(mesh, g, title) for g, title in zip(found, titles, strict=True)]
+    return save_figure(path, in_rows(panels), camera=_camera_near(mesh, vertex, found))
+
+
+def figure_eigenfunctions(
+    path: str | os.PathLike[str],
+    mesh: TriMesh,
+    spectrum: Spectrum,
+    indices: Sequence[int] = range(8),
+) -> Path:
+    """Eigenfunctions with their eigenvalues; indices beyond the last are left out."""
+    panels = [
+        Panel(
+            mesh,
+            spectrum.eigenvectors[:, i],
+            rf"$\lambda_{{{i}}}$ = {spectrum.eigenvalues[i]:.4g}",
+        )
+        for i in indices
+        if i < len(spectrum.eigenvalues)
+    ]
+    return save_figure(path, in_rows(panels))
+
+
+def figure_heat(
+    path: str | os.PathLike[str],
+    mesh: TriMesh,
+    functions: Sequence[ArrayLike],
+    times: Sequence[float],
+    source: int,
+) -> Path:
+    """Heat at several times, each with its own range of colours."""
+    titles = [f"$t$ = {t:g}" for t in times]
+    panels = heat_panels(mesh, functions, titles, source)
+    return save_figure(path, in_rows(panels), camera=camera_facing(mesh, source))
+
+
+def heat_panels(
+    mesh: TriMesh, functions: Sequence[ArrayLike], titles: Sequence[str], marker: int | None
+) -> list[Panel]:
+    """Each from 0 to its hottest point, or all around 0 where one of them is cold somewhere."""
+    found = [np.asarray(u, dtype=np.float64) for u in functions]
+    if len(titles) != len(found):
+        raise InputError(f"there are {len(titles)} titles or times for {len(found)} functions")
+    tops = [float(abs(u).max()) or 1.0 for u in found]
+    signed = any(float(u.min()) < -_SMALL * top for u, top in zip(found, tops, strict=True))
+    cmap = DIVERGING if signed else _HEAT
+    return [
+        Panel(mesh, u, title, cmap=cmap, clim=(-top if signed else 0.0, top), marker=marker)
+        for u, title, top in zip(found, titles, tops, strict=True)
+    ]
+
+
+def figure_distances(
+    path: str | os.PathLike[str],
+    mesh: TriMesh,
+    distances: Mapping[str, ArrayLike],
+    source: int,
+    *,
+    paths: Sequence[ArrayLike | None] | None = None,
+    camera: Camera | None = None,
+) -> Path:
+    """Level sets of a distance; of two, the way there and the way back, also their difference.
+
+    Parameters
+    ----------
+    path : str or Path
+    mesh : TriMesh
+    distances : mapping of str to (n,)
+        By title; parts that are not reached, where it is infinite, are grey.
+    source : int
+        Vertex with a marker, which the camera looks down on unless one is given.
+    paths : sequence of (p, 3), optional
+        Corners of a shortest path for each distance, or None.
+    camera : Camera, optional
+    """
+    panels = distance_panels(mesh, distances, source, paths)
+    return save_figure(path, [panels], camera=camera or camera_facing(mesh, source))
+
+
+def figure_correspondence(
+    path: str | os.PathLike[str],
+    target: TriMesh,
+    shapes: Sequence[TriMesh],
+    maps: Mapping[str, Sequence[IntArray]],
+    *,
+    function: ArrayLike | None = None,
+    titles: Sequence[str] | None = None,
+    camera: Camera | None = None,
+) -> Path:
+    """Colours of one mesh carried to others: its own row, then a row for each method.
+
+    Parameters
+    ----------
+    path : str or Path
+    target : TriMesh
+        The mesh that the maps end on, coloured in the first row.
+    shapes : sequence of TriMesh
+        One column each.
+    maps : mapping of str to sequence of (n,)
+        By the label of a row: for each shape, the vertex of the target for each of its vertices.
+    function : (n,), optional
+        On the target, to be carried with level lines, which all readers tell apart; by default its
+        three coordinates as red, green and blue, which show also left and right.
+    titles : sequence of str, optional
+        Of the shapes.
+    camera : Camera, optional
+
+    Raises
+    ------
+    InputError
+        A row with another number of maps than shapes, or a map that does not fit.
+    """
+    for label, row in maps.items():
+        if len(row) != len(shapes):
+            raise InputError(f"{label!r} has {len(row)} maps for {len(shapes)} shapes")
+    names = [""] * len(shapes) if titles is None else list(titles)
+    rows = [[_carried(target, target, np.arange(target.n_vertices), function, "")]]
+    for number, row in enumerate(maps.values()):
+        shown = names if number == 0 else [""] * len(shapes)
+        rows.append(
+            [
+                _carried(mesh, target, np.asarray(found), function, title)
+                for mesh, found, title in zip(shapes, row, shown, strict=True)
+            ]
+        )
+    return save_figure(path, rows, camera=camera, row_labels=["source", *maps])
+
+
+def _carried(
+    mesh: TriMesh, target: TriMesh, found: IntArray, function: ArrayLike | None, title: str
+) -> Panel:
+    """A mesh in the colours of its partners."""
+    n = target.n_vertices
+    if found.shape != (mesh.n_vertices,) or found.dtype.kind not in "iu":
+        raise InputError(f"a map has shape {found.shape}; it must name a vertex for each vertex")
+    if len(found) and not 0 <= found.min() <= found.max() < n:
+        raise InputError(f"a map names a vertex outside 0..{n - 1}, those of the target")
+    if function is None:
+        return Panel(mesh, title=title, colors=position_colors(target)[found])
+    values = np.asarray(function, dtype=np.float64)
+    clim = (float(values.min()), float(values.max()) + 1e-12)
+    return Panel(mesh, values[found], title, clim=clim, bands=_BANDS)
+
+
+def position_colors(mesh: TriMesh) -> FloatArray:
+    """Red, green and blue (n, 3) along the three axes of the bounding box, none of them black."""
+    return np.asarray((30 + 225 * box_shares(mesh)) / 255)
+
+
+def box_shares(mesh: TriMesh) -> FloatArray:
+    """Position (n, 3) in the bounding box, each coordinate from 0 to 1."""
+    size = np.ptp(mesh.vertices, axis=0)
+    shifted = mesh.vertices - mesh.vertices.min(axis=0)
+    return np.asarray(shifted / np.where(size > 0, size, 1.0))
+
+
+def in_rows(panels: Sequence[Panel], length: int = _ROW) -> list[Sequence[Panel]]:
+    """Panels in rows of a figure."""
+    return [panels[i : i + length] for i in range(0, len(panels), length)]
+
+
+def camera_facing(mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Camera:
+    """The usual camera where it looks down on the vertex, else one straight above it.
+
+    `steepness` is the least cosine of the angle between its direction and the vertex normal.
+    """
+    usual = Camera()
+    normal = vertex_normals(mesh)[vertex]
+    if normal @ usual.direction > steepness * np.linalg.norm(usual.direction) or not normal.any():
+        return usual
+    x, y, z = (float(c) for c in normal)
+    up = usual.up if abs(y) < 0.9 else (0.0, 0.0, -1.0)
+    return Camera(direction=(x, y, z), up=up)
+
+
+def _camera_near(mesh: TriMesh, centre: int, kernels: Sequence[FloatArray]) -> Camera:
+    """Faces the vertex, and comes near where the kernels are small beside the surface."""
+    distance = np.linalg.norm(mesh.vertices - mesh.vertices[centre], axis=1)
+    reached = [distance[np.abs(g) > _SMALL * np.abs(g).max()].max(initial=0.0) for g in kernels]
+    radius = 1.5 * float(max(reached))
+    whole = 0.5 * float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
+    if not 0.0 < radius < 0.7 * whole:
+        return camera_facing(mesh, centre)
+    x, y, z = (float(c) for c in mesh.vertices[centre])
+    above = camera_facing(mesh, centre, steepness=0.95)
+    return replace(above, center=(x, y, z), radius=radius)

@@ -1,0 +1,129 @@
+"""The controls beside the picture, and the words and colours that explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.view.panel import Panel
+from finsler.view.web.drawing import colors_and_levels
+from finsler.view.web.scene import Scene
+from finsler.view.web.settings import AT_A_VERTEX, Anisotropy, Settings, Shown
+
+if TYPE_CHECKING:
+    import viser
+
+_BAR = (14, 256)
+
+
+class Controls:
+    """Sliders and boxes of one browser; `changed` is called whenever one of them moves."""
+
+    def __init__(self, gui: viser.GuiApi, scene: Scene, *, changed: Callable[[], None]) -> None:
+        usual = Settings()
+        choices = scene.choices
+        first = next(s for s in (Shown.error, Shown.partners, Shown.heat) if s in choices)
+        self._shown = gui.add_dropdown("Show", [str(c) for c in choices], initial_value=str(first))
+        self._bar = gui.add_image(np.full((*_BAR, 3), 255, np.uint8), label="Colours")
+        self._words = gui.add_markdown("")
+        metric = usual.metric
+        self._alpha = gui.add_slider("alpha", 0.0, 50.0, 0.5, metric.alpha, hint="anisotropy")
+        self._theta = gui.add_slider("theta", 0.0, 180.0, 2.5, metric.theta, hint="degrees")
+        self._omega = gui.add_dropdown(
+            "omega", ["constant", "curved", "flat"], hint="where ω is strong"
+        )
+        self._tau = gui.add_slider(
+            "tau", 0.0, 5.0, 0.05, metric.tau, hint="length of ω, if constant; below √(1 + alpha)"
+        )
+        self._peak = gui.add_slider(
+            "peak", 0.0, 0.95, 0.05, metric.peak, hint="largest strength of ω, if not constant"
+        )
+        self._order = gui.add_slider("order", 0, 30, 1, usual.order, hint="of the kernel's T_order")
+        self._time = gui.add_slider(
+            "log10 time", -4.0, 0.0, 0.1, float(np.log10(usual.time)), hint="as a share of the area"
+        )
+        self._directions = gui.add_checkbox("principal directions", False)
+        self._arrows = gui.add_checkbox("omega as arrows", False)
+        self._lines = gui.add_checkbox("lines to partners", False, visible=scene.map_12 is not None)
+        self.screenshot = gui.add_button("Screenshot")
+        for control in (
+            self._shown,
+            self._alpha,
+            self._theta,
+            self._omega,
+            self._tau,
+            self._peak,
+            self._order,
+            self._time,
+            self._directions,
+            self._arrows,
+            self._lines,
+        ):
+            control.on_update(lambda _: changed())
+
+    def settings(self, selected: tuple[int | None, ...]) -> Settings:
+        """What is chosen now."""
+        metric = Anisotropy(
+            alpha=self._alpha.value,
+            tau=self._tau.value,
+            theta=self._theta.value,
+            omega=self._omega.value,
+            peak=self._peak.value,
+        )
+        return Settings(
+            shown=Shown(self._shown.value),
+            selected=selected,
+            metric=metric,
+            order=self._order.value,
+            time=10.0**self._time.value,
+            directions=self._directions.value,
+            omega=self._arrows.value,
+            lines=self._lines.value,
+        )
+
+    def describe(self, settings: Settings, panels: list[Panel], seconds: float) -> None:
+        """Say what is drawn and what its colours mean, with the controls that matter for it."""
+        self._show_controls(settings)
+        lines = []
+        ranges = [(panel, panel.clim) for panel in panels if panel.clim is not None]
+        self._bar.visible = bool(ranges)
+        for panel, (low, high) in ranges[:1]:
+            self._bar.image = _bar_of(panel)
+            lines.append(f"{low:.3g} to {high:.3g}, left to right")
+        if settings.shown is Shown.partners:
+            lines = ["partners have one colour"]
+        if settings.shown in AT_A_VERTEX:
+            names = [f"{v}" for v in settings.selected if v is not None]
+            lines.append(f"vertex {' and '.join(names)} (click another)")
+        lines.append(f"{1000 * seconds:.0f} ms")
+        self.say("  \n".join(lines))
+
+    def _show_controls(self, settings: Settings) -> None:
+        constant = settings.metric.omega == "constant"
+        shown = settings.shown
+        bends = settings.omega or shown in AT_A_VERTEX
+        for control, matters in (
+            (self._alpha, bends),
+            (self._theta, bends),
+            (self._omega, bends),
+            (self._tau, bends and constant),
+            (self._peak, bends and not constant),
+            (self._order, shown in (Shown.kernel, Shown.wide)),
+            (self._time, shown is Shown.heat),
+        ):
+            if control.visible != matters:
+                control.visible = matters
+
+    def say(self, text: str) -> None:
+        """Show a text below the colours."""
+        self._words.content = text
+
+
+def _bar_of(panel: Panel) -> NDArray[np.uint8]:
+    """The colours of a panel from left to right."""
+    table, _ = colors_and_levels(panel)
+    rows = table[np.linspace(0, len(table) - 1, _BAR[1]).astype(int)]
+    return np.broadcast_to(np.round(255 * rows).astype(np.uint8), (*_BAR, 3))

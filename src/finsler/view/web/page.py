@@ -1,0 +1,109 @@
+"""The page that is served: one session for each browser that looks at it."""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import webbrowser
+from contextlib import redirect_stdout
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finsler.view.panel import Camera
+from finsler.view.web.scene import RIGHT, Scene
+from finsler.view.web.server import start_server
+from finsler.view.web.session import Session
+from finsler.view.web.worker import Worker
+
+if TYPE_CHECKING:
+    import viser
+
+_OPENING = np.radians(40.0)
+# Distance of the eye, and how far to the right it looks, where the controls are, by meshes.
+_DISTANCE = {1: 2.9, 2: 3.4}
+_ASIDE = {1: 0.2, 2: 0.4}
+
+
+class Page:
+    """A scene in the browser, until it is stopped; browsers do not see each other's choices.
+
+    Parameters
+    ----------
+    scene : Scene
+    host : str
+        A numeric address of this machine. Other machines can look too where it is not 127.0.0.1.
+    port : int
+        0 takes a free one.
+
+    Raises
+    ------
+    InputError
+        An address that cannot be listened on, or viser is not installed.
+    """
+
+    def __init__(self, scene: Scene, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.scene = scene
+        self.sessions: dict[int, Session] = {}
+        self._server = start_server(host, port)
+        self._worker = Worker()
+        self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+        self._server.scene.set_up_direction("+y")
+        self._server.scene.configure_default_lights(cast_shadow=False)
+        self._place_camera()
+        self._server.on_client_connect(self._enter)
+        self._server.on_client_disconnect(self._leave)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        host = self._server.get_host()
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        bracketed = f"[{shown}]" if ":" in shown else shown
+        return f"http://{bracketed}:{self._server.get_port()}"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether this machine alone can look."""
+        return ipaddress.ip_address(self._server.get_host()).is_loopback
+
+    def open(self) -> None:
+        """Show the page in the user's browser."""
+        webbrowser.open(self.url)
+
+    def stop(self) -> None:
+        """End the sessions and free the port."""
+        self._worker.stop()
+        with redirect_stdout(io.StringIO()):
+            self._server.stop()
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _place_camera(self) -> None:
+        usual = Camera()
+        toward = np.asarray(usual.direction) / np.linalg.norm(usual.direction)
+        camera = self._server.initial_camera
+        camera.fov = float(_OPENING)
+        count = len(self.scene.surfaces)
+        camera.look_at = _ASIDE[count] * RIGHT
+        camera.position = _ASIDE[count] * RIGHT + _DISTANCE[count] * toward
+        camera.up = usual.up
+
+    def _enter(self, client: viser.ClientHandle) -> None:
+        session = Session(
+            self.scene, client, lambda job: self._worker.submit(client.client_id, job)
+        )
+        self.sessions[client.client_id] = session
+
+    def _leave(self, client: viser.ClientHandle) -> None:
+        self.sessions.pop(client.client_id, None)

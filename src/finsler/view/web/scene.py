@@ -1,0 +1,266 @@
+"""What the page shows: one or two meshes side by side, as panels, segments and a marker.
+
+Nothing here knows of a browser. Points are in the units of the page, in which every mesh fits a
+sphere of radius 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from finsler.errors import InputError
+from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.view.panel import Camera, Panel, resolve_colors
+from finsler.view.scene import bounding_sphere
+from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown
+from finsler.view.web.surface import Surface
+
+# To the right, for a viewer at the usual place.
+RIGHT = np.cross(Camera().up, Camera().direction)
+RIGHT = RIGHT / np.linalg.norm(RIGHT)
+
+_GAP = 0.3
+_BANDS = 20
+_LINES = 60
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A vertex under the pointer."""
+
+    mesh: int
+    vertex: int
+
+
+class Scene:
+    """One or two meshes, with what is known of them.
+
+    Parameters
+    ----------
+    meshes : one or two TriMesh
+    map_12 : (n_1,) of int, optional
+        The partner of each vertex on the second mesh; -1 where it has none.
+    error : (n_1,), optional
+        A value for each vertex of the first mesh; NaN where there is none.
+
+    Raises
+    ------
+    InputError
+        Not one or two meshes, or a map or an error that does not fit them.
+
+    Examples
+    --------
+    >>> from finsler.mesh import primitives
+    >>> scene = Scene(primitives.sphere(4))
+    >>> scene.pick((0.0, 0.0, 5.0), (0.0, 0.0, -1.0)).mesh
+    0
+    """
+
+    def __init__(
+        self, *meshes: TriMesh, map_12: ArrayLike | None = None, error: ArrayLike | None = None
+    ) -> None:
+        if len(meshes) not in (1, 2):
+            raise InputError(f"there are {len(meshes)} meshes; the page shows one or two")
+        self.surfaces = tuple(Surface(mesh) for mesh in meshes)
+        self.map_12 = None if map_12 is None else _checked_map(map_12, meshes)
+        self.error = None if error is None else _checked_error(error, meshes[0])
+        spheres = [bounding_sphere(mesh) for mesh in meshes]
+        self._centers = [center for center, _ in spheres]
+        self._scales = [1.0 / radius for _, radius in spheres]
+        self._offsets = [np.zeros(3) for _ in meshes]
+        if len(meshes) == 2:
+            half = 0.5 * self._room() * RIGHT
+            self._offsets = [-half, half]
+
+    @property
+    def choices(self) -> list[Shown]:
+        """What this scene has colours for."""
+        missing = {Shown.partners: self.map_12 is None, Shown.error: self.error is None}
+        return [shown for shown in Shown if not missing.get(shown, False)]
+
+    def place(self, mesh: int, points: FloatArray) -> FloatArray:
+        """Points (..., 3) of a mesh in units of the page."""
+        scaled = (points - self._centers[mesh]) * self._scales[mesh]
+        return np.asarray(scaled + self._offsets[mesh])
+
+    def pick(self, origin: ArrayLike, direction: ArrayLike) -> Picked | None:
+        """The vertex nearest to where a ray first meets a mesh, or None."""
+        start, way = np.asarray(origin, dtype=float), np.asarray(direction, dtype=float)
+        best, found = np.inf, None
+        for i, surface in enumerate(self.surfaces):
+            faces = surface.mesh.faces
+            corners = self.place(i, surface.mesh.vertices)[faces]
+            reach = _ray_lengths(corners, start, way)
+            face = int(np.argmin(reach))
+            if reach[face] < best:
+                best = float(reach[face])
+                apart = np.linalg.norm(corners[face] - (start + best * way), axis=1)
+                found = Picked(i, int(faces[face, np.argmin(apart)]))
+        return found
+
+    def select(self, picked: Picked) -> tuple[int | None, ...]:
+        """The chosen vertex of each mesh: the one picked, and its partner where there is one.
+
+        Of several vertices that are sent to one, the first is its partner.
+        """
+        if len(self.surfaces) == 1:
+            return (picked.vertex,)
+        partner = self._partner(picked)
+        return (picked.vertex, partner) if picked.mesh == 0 else (partner, picked.vertex)
+
+    def panels(self, settings: Settings) -> list[Panel]:
+        """Each mesh with its colours, on one scale; grey where there is nothing to show."""
+        if settings.shown is Shown.partners:
+            panels = self._partner_panels()
+        elif settings.shown is Shown.error:
+            panels = self._error_panels()
+        elif settings.shown in AT_A_VERTEX:
+            panels = self._vertex_panels(settings)
+        else:
+            panels = [Panel(surface.mesh) for surface in self.surfaces]
+        return resolve_colors(panels)
+
+    def lines(self, selected: tuple[int | None, ...] = ()) -> FloatArray:
+        """Segments (p, 2, 3) between some vertices and their partners; between the chosen first."""
+        if self.map_12 is None:
+            return np.empty((0, 2, 3))
+        sent = np.flatnonzero(self.map_12 >= 0)
+        starts = sent[np.unique(np.linspace(0, len(sent) - 1, _LINES).astype(int))]
+        if selected and selected[0] is not None and self.map_12[selected[0]] >= 0:
+            starts = np.concatenate([[selected[0]], starts])
+        ends = self.map_12[starts]
+        first, second = (surface.mesh.vertices for surface in self.surfaces)
+        return np.stack([self.place(0, first[starts]), self.place(1, second[ends])], axis=1)
+
+    def _room(self) -> float:
+        """How far apart two meshes stand, so that the viewer sees a gap between them."""
+        first, second = (
+            self.place(i, surface.mesh.vertices) @ RIGHT for i, surface in enumerate(self.surfaces)
+        )
+        return float(first.max() - second.min()) + _GAP
+
+    def _partner(self, picked: Picked) -> int | None:
+        if self.map_12 is None:
+            return None
+        if picked.mesh == 0:
+            partner = int(self.map_12[picked.vertex])
+            return None if partner < 0 else partner
+        sent_here = np.flatnonzero(self.map_12 == picked.vertex)
+        return int(sent_here[0]) if len(sent_here) else None
+
+    def _vertex_panels(self, settings: Settings) -> list[Panel]:
+        chosen = settings.selected or (None,) * len(self.surfaces)
+        found = [
+            None if vertex is None else surface.values(settings, vertex)
+            for surface, vertex in zip(self.surfaces, chosen, strict=True)
+        ]
+        clim, bands = None, None
+        if settings.shown in DISTANCES:
+            clim, bands = _distance_range(found, settings.shown), _BANDS
+        panels = self._colored(found, clim, bands=bands)
+        return [replace(panel, marker=v) for panel, v in zip(panels, chosen, strict=True)]
+
+    def _partner_panels(self) -> list[Panel]:
+        """Heights and sides of the second mesh, and what they are where the first is sent."""
+        if self.map_12 is None:
+            raise InputError("there is no map between two meshes; give one")
+        vertices = self.surfaces[1].mesh.vertices
+        size = np.ptp(vertices, axis=0)
+        shares = (vertices - vertices.min(axis=0)) / np.where(size > 0, size, 1.0)
+        values = shares @ [0.6, 1.0, 0.3]
+        carried = np.where(self.map_12 >= 0, values[self.map_12], np.nan)
+        clim = (float(values.min()), float(values.max()))
+        return self._colored([carried, values], clim, bands=_BANDS)
+
+    def _error_panels(self) -> list[Panel]:
+        if self.error is None:
+            raise InputError("there are no errors to show; give a file of them")
+        largest = float(np.nanmax(self.error))
+        clim = (min(0.0, float(np.nanmin(self.error))), largest if largest > 0 else 1.0)
+        others = [None] * (len(self.surfaces) - 1)
+        return self._colored([self.error, *others], clim, bands=None)
+
+    def _colored(
+        self,
+        found: Sequence[FloatArray | None],
+        clim: tuple[float, float] | None,
+        *,
+        bands: int | None,
+    ) -> list[Panel]:
+        """Panels with values (n,) on one range; grey without values and where not finite."""
+        known = [values is None or bool(np.isfinite(values).all()) for values in found]
+        if clim is not None and not all(known):
+            # The last colour is grey then, and no value has it.
+            clim = (clim[0], clim[1] + 0.01 * (clim[1] - clim[0]))
+        panels = []
+        for surface, values, whole in zip(self.surfaces, found, known, strict=True):
+            if values is None:
+                panels.append(Panel(surface.mesh))
+            elif whole or clim is None:
+                panels.append(Panel(surface.mesh, values, clim=clim, bands=bands))
+            else:
+                filled = np.where(np.isfinite(values), values, clim[1])
+                panels.append(
+                    Panel(surface.mesh, filled, clim=clim, bands=bands, grey_from=clim[1])
+                )
+        return panels
+
+
+def _distance_range(found: Sequence[FloatArray | None], shown: Shown) -> tuple[float, float] | None:
+    """From 0, or about 0, to the largest finite value of all; None where there are no values."""
+    finite = [np.abs(values[np.isfinite(values)]) for values in found if values is not None]
+    if not finite:
+        return None
+    largest = float(max(values.max() for values in finite)) or 1.0
+    return (-largest, largest) if shown is Shown.difference else (0.0, largest)
+
+
+def _ray_lengths(corners: FloatArray, start: FloatArray, way: FloatArray) -> FloatArray:
+    """How far along a ray each triangle (m, 3, 3) is met, (m,); infinite where it is not."""
+    first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    normal = np.cross(way, second)
+    volume = np.einsum("fi,fi->f", first, normal)
+    crossed = volume != 0.0
+    inverse = 1.0 / np.where(crossed, volume, 1.0)
+    offset = start - corners[:, 0]
+    u = np.einsum("fi,fi->f", offset, normal) * inverse
+    side = np.cross(offset, first)
+    v = side @ way * inverse
+    reach = np.einsum("fi,fi->f", second, side) * inverse
+    inside = crossed & (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (reach > 0.0)
+    return np.where(inside, reach, np.inf)
+
+
+def _checked_map(map_12: ArrayLike, meshes: tuple[TriMesh, ...]) -> IntArray:
+    if len(meshes) != 2:
+        raise InputError("a map needs two meshes; give the second one too")
+    found = np.asarray(map_12)
+    n_1, n_2 = (mesh.n_vertices for mesh in meshes)
+    if found.shape != (n_1,) or not np.issubdtype(found.dtype, np.integer):
+        raise InputError(
+            f"the map holds {found.dtype} of shape {found.shape}; it must be one vertex number for"
+            f" each of the {n_1} vertices of the first mesh"
+        )
+    if found.min() < -1 or found.max() >= n_2:
+        raise InputError(
+            f"the map names vertices {found.min()} to {found.max()}, but the second mesh has {n_2};"
+            " are the meshes in the order of the map?"
+        )
+    return np.asarray(found, dtype=np.int64)
+
+
+def _checked_error(error: ArrayLike, mesh: TriMesh) -> FloatArray:
+    found = np.asarray(error)
+    if found.shape != (mesh.n_vertices,) or found.dtype.kind not in "fiu":
+        raise InputError(
+            f"the errors are {found.dtype} of shape {found.shape}; give one number for each of the"
+            f" {mesh.n_vertices} vertices of the first mesh"
+        )
+    values = np.asarray(found, dtype=np.float64)
+    if np.isinf(values).any() or np.isnan(values).all():
+        raise InputError("the errors must be finite, or NaN where there is none, but not all NaN")
+    return values

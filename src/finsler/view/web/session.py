@@ -1,0 +1,183 @@
+"""What one browser has chosen and sees: controls, and drawings that follow them."""
+
+from __future__ import annotations
+
+import functools
+import io
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from finsler.errors import ConvergenceError, InputError
+from finsler.view.panel import Camera, Panel
+from finsler.view.scene import ARROW_COLOR, MARKER_COLOR
+from finsler.view.web.controls import Controls
+from finsler.view.web.drawing import as_glb
+from finsler.view.web.scene import Picked, Scene
+from finsler.view.web.settings import Anisotropy, Settings
+
+if TYPE_CHECKING:
+    import viser
+
+# Blue and vermilion of Okabe and Ito: the directions of maximal and of minimal curvature.
+_DIRECTION_COLORS = ((0, 114, 178), (213, 94, 0))
+_LINE_COLOR = (0.35, 0.38, 0.42)
+_THICKNESS = 0.004
+_MARKER_RADIUS = 0.012
+# A drawing is taken away so many seconds after its successor was sent, which has arrived by then.
+_OVERLAP = 0.5
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was drawn last, and the seconds that it took."""
+
+    settings: Settings
+    panels: tuple[Panel, ...]
+    seconds: float
+
+
+class Session:
+    """One browser's choices and drawings.
+
+    `submit` hands a job to the thread that computes; a job reads the choices when it begins, so
+    one that waits serves all changes made until then.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        client: viser.ClientHandle,
+        submit: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self.scene = scene
+        self.drawn: Drawn | None = None
+        self._client = client
+        self._submit = submit
+        self._shown: dict[str, tuple[Hashable, Any]] = {}
+        self._drawings = 0
+        self._selected = scene.select(Picked(0, _nearest_the_viewer(scene)))
+        self._controls = Controls(client.gui, scene, changed=self._changed)
+        self._controls.screenshot.on_click(lambda _: self._save_screenshot())
+        client.scene.on_click()(self._clicked)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._submit(self._draw)
+
+    def _clicked(self, event: viser.SceneClickEvent) -> None:
+        picked = self.scene.pick(event.ray_origin, event.ray_direction)
+        if picked is not None:
+            self._selected = self.scene.select(picked)
+            self._changed()
+
+    def _draw(self) -> None:
+        begun = perf_counter()
+        settings = self._controls.settings(self._selected)
+        try:
+            panels = self.scene.panels(settings)
+            self._draw_meshes(panels)
+            self._draw_markers(settings)
+            self._draw_directions(settings)
+            self._draw_lines(settings)
+        except (InputError, ConvergenceError) as error:
+            self._controls.say(str(error))
+            return
+        self.drawn = Drawn(settings, tuple(panels), perf_counter() - begun)
+        self._controls.describe(settings, panels, self.drawn.seconds)
+
+    def _draw_meshes(self, panels: list[Panel]) -> None:
+        self._drawings += 1
+        for i, panel in enumerate(panels):
+            content = as_glb(panel, self.scene.place(i, panel.mesh.vertices))
+            name = f"/mesh_{i}/{self._drawings}"
+            handle = self._client.scene.add_glb(name, content, cast_shadow=False)
+            _, before = self._shown.get(f"mesh_{i}", (None, None))
+            self._shown[f"mesh_{i}"] = (self._drawings, handle)
+            if before is not None:
+                _later(before.remove)
+
+    def _draw_markers(self, settings: Settings) -> None:
+        for i, vertex in enumerate(settings.selected):
+            draw = functools.partial(self._marker, mesh=i, vertex=vertex)
+            self._show(f"/marker_{i}", vertex, draw)
+
+    def _draw_directions(self, settings: Settings) -> None:
+        for i in range(len(self.scene.surfaces)):
+            key = settings.directions or None
+            for axis, color in zip(("max", "min"), _DIRECTION_COLORS, strict=True):
+                draw = functools.partial(self._direction, mesh=i, axis=axis, color=color)
+                self._show(f"/{axis}_{i}", key, draw)
+            arrows = functools.partial(self._arrows, mesh=i, metric=settings.metric)
+            self._show(f"/omega_{i}", settings.metric if settings.omega else None, arrows)
+
+    def _draw_lines(self, settings: Settings) -> None:
+        key = settings.selected if settings.lines else None
+        self._show("/lines", key, functools.partial(self._lines, selected=settings.selected))
+
+    def _show(self, name: str, key: Hashable | None, draw: Callable[[str], Any]) -> None:
+        """Draw, in place of what had this name, where the key is another; nothing for None."""
+        old_key, handle = self._shown.get(name, (None, None))
+        if key == old_key:
+            return
+        if key is None:
+            handle.remove()
+        self._shown[name] = (key, None if key is None else draw(name))
+
+    def _marker(self, name: str, mesh: int, vertex: int | None) -> Any:
+        if vertex is None:
+            return None
+        place = self.scene.place(mesh, self.scene.surfaces[mesh].mesh.vertices[vertex])
+        return self._client.scene.add_icosphere(
+            name, radius=_MARKER_RADIUS, color=MARKER_COLOR, position=place, cast_shadow=False
+        )
+
+    def _direction(self, name: str, mesh: int, axis: str, color: tuple[float, ...]) -> Any:
+        segments = self.scene.place(mesh, self.scene.surfaces[mesh].direction_segments(axis))
+        return self._client.scene.add_line_segments(
+            name, segments, np.asarray(color), thickness=_THICKNESS
+        )
+
+    def _arrows(self, name: str, mesh: int, metric: Anisotropy) -> Any:
+        points = self.scene.place(mesh, self.scene.surfaces[mesh].omega_arrows(metric))
+        return self._client.scene.add_arrows(
+            name,
+            points,
+            ARROW_COLOR,
+            shaft_radius=0.5 * _THICKNESS,
+            head_radius=1.5 * _THICKNESS,
+            head_length=3.0 * _THICKNESS,
+        )
+
+    def _lines(self, name: str, selected: tuple[int | None, ...]) -> Any:
+        segments = self.scene.lines(selected)
+        colors = np.tile(np.asarray(_LINE_COLOR), (*segments.shape[:2], 1))
+        if len(segments) and None not in selected:
+            colors[0] = MARKER_COLOR
+        return self._client.scene.add_line_segments(name, segments, colors, thickness=_THICKNESS)
+
+    def _save_screenshot(self) -> None:
+        from PIL import Image
+
+        camera = self._client.camera
+        picture = self._client.get_render(
+            camera.image_height, camera.image_width, transport_format="png", timeout=30.0
+        )
+        buffer = io.BytesIO()
+        Image.fromarray(picture).save(buffer, format="png")
+        self._client.send_file_download("finsler.png", buffer.getvalue(), save_immediately=True)
+
+
+def _nearest_the_viewer(scene: Scene) -> int:
+    vertices = scene.surfaces[0].mesh.vertices
+    return int(np.argmax(vertices @ np.asarray(Camera().direction)))
+
+
+def _later(action: Callable[[], None]) -> None:
+    timer = threading.Timer(_OVERLAP, action)
+    timer.daemon = True
+    timer.start()
