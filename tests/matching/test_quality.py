@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import finsler
-from finsler.matching import confidence, cycle_distances, orientation_share
+from finsler.matching import Refined, confidence, cycle_distances, orientation_share
+from finsler.matching.quality import expected_errors
 
 
 @pytest.fixture(scope="module")
@@ -29,29 +30,45 @@ def test_cycle_distances(mesh):
     assert np.allclose(cycle_distances(mesh, same, antipode), 2.0)
 
 
-def test_confidence_of_a_perfect_map(mesh):
-    same = np.arange(mesh.n_vertices)
-    assert np.allclose(confidence(mesh, mesh, same, same), 1.0)
+@pytest.fixture(scope="module")
+def basis(mesh):
+    return finsler.spectrum(finsler.lbo(mesh), 60)
 
 
-def test_confidence_by_its_definition(mesh):
+def test_perfect_map_has_no_expected_error(mesh, basis):
     same = np.arange(mesh.n_vertices)
-    away = np.argmin(mesh.vertices @ mesh.vertices[7])
-    wrong = same.copy()
-    wrong[7] = away
-    # Returns at once, but its edges are stretched: only the second factor acts.
-    back = same.copy()
-    back[away] = 7
-    values = confidence(mesh, mesh, wrong, back)
-    ring = np.unique(mesh.faces[(mesh.faces == 7).any(axis=1)])
-    ring = ring[ring != 7]
-    before = np.linalg.norm(mesh.vertices[ring] - mesh.vertices[7], axis=1).mean()
-    after = np.linalg.norm(mesh.vertices[ring] - mesh.vertices[away], axis=1).mean()
-    assert values[7] == pytest.approx(2.0 * before / after)
-    # Returns to another place: half at 0.05 √area, the first factor alone.
-    trip = np.linalg.norm(mesh.vertices[7] - mesh.vertices[ring[0]])
-    home = same.copy()
-    home[7] = ring[0]
-    values = confidence(mesh, mesh, same, home, unit=trip / 0.05)
-    assert values[7] == pytest.approx(0.5)
-    assert np.delete(values, 7).min() == 1.0
+    found = expected_errors(mesh, basis, basis, Refined(same, np.eye(60)), same)
+    assert np.array_equal(found, np.zeros(mesh.n_vertices))
+
+
+def test_expected_errors_are_lengths(mesh, basis):
+    # Vertices go to a neighbour and stay there on the way back.
+    same = np.arange(mesh.n_vertices)
+    ends = finsler.mesh.topology.edges(mesh).vertices
+    shifted = same.copy()
+    shifted[ends[:, 0]] = ends[:, 1]
+    moved = shifted != same
+    true = np.linalg.norm(mesh.vertices - mesh.vertices[shifted], axis=1)
+    found = expected_errors(mesh, basis, basis, Refined(shifted, np.eye(60)), same)
+    # Left over and round trip are both as long as the edge.
+    assert found[moved].mean() == pytest.approx(2.0 * true[moved].mean(), rel=0.1)
+    # In another unit of length they are other numbers.
+    large = finsler.TriMesh(10.0 * mesh.vertices, mesh.faces)
+    other = finsler.spectrum(finsler.lbo(large), 60)
+    again = expected_errors(large, other, other, Refined(shifted, np.eye(60)), same)
+    assert again.mean() == pytest.approx(10.0 * found.mean(), rel=1e-3)
+
+
+def test_expected_error_is_large_where_the_map_is_wrong(mesh, basis):
+    same = np.arange(mesh.n_vertices)
+    wrong = mesh.vertices[:, 2] > 0.7
+    shuffled = same.copy()
+    shuffled[wrong] = np.random.default_rng(0).permutation(same[wrong])
+    found = expected_errors(mesh, basis, basis, Refined(shuffled, np.eye(60)), same)
+    far = mesh.vertices[:, 2] < 0.0
+    assert found[wrong].min() > 10.0 * found[far].max()
+
+
+def test_confidence_falls_with_the_expected_error():
+    values = confidence(np.linspace(0.0, 1.0, 50))
+    assert values[0] == 1.0 and (np.diff(values) < 0.0).all() and values[-1] < 1e-3

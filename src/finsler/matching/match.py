@@ -9,15 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from finsler.analysis.spectrum import Spectrum
+from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.errors import InputError
-from finsler.matching.functional import embeddings
+from finsler.matching.functional import embeddings, pull_back
 from finsler.matching.nearest import nearest_rows
-from finsler.matching.quality import confidence, cycle_distances, orientation_share
+from finsler.matching.quality import (
+    confidence,
+    cycle_distances,
+    expected_errors,
+    orientation_share,
+)
 from finsler.matching.refine import (
     SAMPLES,
     Refined,
     basis_sizes,
+    checked_map,
+    checked_trust,
     finished,
     points_of,
     refine,
@@ -30,17 +37,21 @@ from finsler.matching.surface import (
     basis_size,
     common_radius,
     describe_surface,
+    mended,
     principal_features,
     rescaled,
     total_area,
 )
-from finsler.mesh.repair import Repair, repair
+from finsler.mesh.repair import Repair
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 from finsler.operator import Laplacian, lbo
 
 # Directions of the histograms that are kept.
 _FEATURES = 64
 _STEP = 20
+# First size for maps that are given: they are worse than those from descriptors here and there, but
+# right in the large.
+_LEARNED = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +63,13 @@ class Match:
     map_12 : (n_1,)
         Vertex of mesh 2 for each vertex of mesh 1.
     map_21 : (n_2,)
-        Vertex of mesh 1 for each vertex of mesh 2: of the adjoint of the same functional map, or,
-        where both directions were asked for, refined for itself.
+        Vertex of mesh 1 for each vertex of mesh 2, refined for itself; for parts and maps that were
+        kept, of the adjoint of the same functional map.
+    expected : (n_1,)
+        Expected error in units of √area (of mesh 2 where mesh 1 is a part), see
+        [`expected_errors`][finsler.matching.expected_errors].
     confidence : (n_1,)
-        In [0, 1], see [`confidence`][finsler.matching.confidence].
+        In [0, 1], one half at an expected error of 0.025.
     cycle : (n_1,)
         Straight distance from each vertex of mesh 1 to where map_12 and map_21 bring it, divided
         by the square root of the area (of mesh 2 where mesh 1 is a part).
@@ -70,6 +84,7 @@ class Match:
 
     map_12: IntArray
     map_21: IntArray
+    expected: FloatArray
     confidence: FloatArray
     cycle: FloatArray
     functional: FloatArray
@@ -85,8 +100,9 @@ def match(
     k: int = 200,
     operator: Callable[[TriMesh], Laplacian] = lbo,
     initial: ArrayLike | None = None,
+    trust: ArrayLike | None = None,
+    keep: bool = False,
     partial: bool = False,
-    both: bool = False,
     seed: int = 0,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Match:
@@ -106,11 +122,13 @@ def match(
         Gives the Laplacian of a mesh whose eigenfunctions are the basis.
     initial : (n_1,), optional
         A vertex map to refine, e.g. one that was learned; no descriptors are computed then.
+    trust : (n_1,), optional
+        How much each vertex of the initial map counts at first.
+    keep : bool
+        Do not refine the initial map: find its functional map and its confidence alone.
     partial : bool
         Mesh 1 is a part of mesh 2, in the same unit of length; both are divided by the square
         root of the area of mesh 2.
-    both : bool
-        Refine the map from 2 to 1 for itself, so that round trips tell more.
     seed : int
         Of the samples.
     progress : callable
@@ -119,8 +137,8 @@ def match(
     Raises
     ------
     InputError
-        A mesh without area or with fewer than 30 vertices, k below 10, an initial map that does
-        not fit, or a part that is larger than the full surface.
+        A mesh without area or with fewer than 30 vertices, k below 10, an initial map or trust
+        that does not fit, or a part that is larger than the full surface.
 
     Examples
     --------
@@ -130,7 +148,9 @@ def match(
     >>> bool((match(mesh, turned).map_12 == np.arange(642)).mean() > 0.95)
     True
     """
-    mended_1, mended_2 = repair(mesh_1), repair(mesh_2)
+    if initial is None and (keep or trust is not None):
+        raise InputError("keep and trust are for an initial map, and none is given")
+    mended_1, mended_2 = mended(mesh_1), mended(mesh_2)
     area_1, area_2 = total_area(mended_1.mesh), total_area(mended_2.mesh)
     if partial and area_1 > 1.05 * area_2:
         raise InputError(
@@ -143,17 +163,23 @@ def match(
     if initial is None:
         refined, bases = _from_descriptors(unit_1, unit_2, size, operator, partial, seed, progress)
     else:
-        start = _initial(initial, mended_1, mended_2)
+        start, weights = _initial(initial, trust, mesh_2, mended_1, mended_2)
         progress("basis")
-        bases = tuple(_basis(mesh, size, operator) for mesh in (unit_1, unit_2))
+        bases = spectrum(operator(unit_1), size), spectrum(operator(unit_2), size)
         progress("refinement")
-        refined = refine(start, *bases, partial=partial, seed=seed)
-    map_21 = _reverse(refined, *bases, both=both and not partial, seed=seed)
-    trust = confidence(unit_1, unit_2, refined.map_12, map_21)
+        refined = (
+            _kept(start, *bases)
+            if keep
+            else refine(start, *bases, first=_LEARNED, trust=weights, partial=partial, seed=seed)
+        )
+    progress("way back")
+    map_21 = _reverse(refined, *bases, adjoint=keep or partial, seed=seed)
+    expected = expected_errors(unit_1, *bases, refined, map_21)
     found = Match(
         map_12=refined.map_12,
         map_21=map_21,
-        confidence=trust,
+        expected=expected,
+        confidence=confidence(expected),
         cycle=cycle_distances(unit_1, refined.map_12, map_21),
         functional=refined.functional,
         eigenvalues_1=bases[0].eigenvalues[: refined.functional.shape[0]],
@@ -171,7 +197,7 @@ def _from_descriptors(
     partial: bool,
     seed: int,
     progress: Callable[[str], None],
-) -> tuple[Refined, tuple[Spectrum, ...]]:
+) -> tuple[Refined, tuple[Spectrum, Spectrum]]:
     radius = common_radius(max(mesh_1.n_vertices, mesh_2.n_vertices))
     surfaces: list[Surface] = []
     for number, mesh in enumerate((mesh_1, mesh_2), start=1):
@@ -192,47 +218,46 @@ def _from_descriptors(
     return refined, (first.spectrum, second.spectrum)
 
 
-def _basis(mesh: TriMesh, size: int, operator: Callable[[TriMesh], Laplacian]) -> Spectrum:
-    from finsler.analysis.spectrum import spectrum
-
-    return spectrum(operator(mesh), size)
+def _kept(start: IntArray, spectrum_1: Spectrum, spectrum_2: Spectrum) -> Refined:
+    bases = spectrum_1.eigenvectors, spectrum_2.eigenvectors
+    return Refined(start, pull_back(start, *bases, np.asarray(spectrum_1.mass)))
 
 
 def _reverse(
-    refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum, *, both: bool, seed: int
+    refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum, *, adjoint: bool, seed: int
 ) -> IntArray:
-    """From 2 to 1: nearest in the same embedding, and from there refined if asked."""
+    """From 2 to 1: nearest in the same embedding, and from there refined for itself."""
     here, there = embeddings(refined.functional, spectrum_1.eigenvectors, spectrum_2.eigenvectors)
-    adjoint = nearest_rows(there, here)
-    if not both:
-        return adjoint
-    return refine(adjoint, spectrum_2, spectrum_1, first=60, step=_STEP, seed=seed).map_12
+    found = nearest_rows(there, here)
+    if adjoint:
+        return found
+    return refine(found, spectrum_2, spectrum_1, first=60, step=_STEP, seed=seed).map_12
 
 
-def _initial(initial: ArrayLike, mended_1: Repair, mended_2: Repair) -> IntArray:
-    """A map of the meshes as given, between the mended ones."""
-    found = np.asarray(initial)
+def _initial(
+    initial: ArrayLike,
+    trust: ArrayLike | None,
+    mesh_2: TriMesh,
+    mended_1: Repair,
+    mended_2: Repair,
+) -> tuple[IntArray, FloatArray]:
+    """A map of the meshes as given and its trust, between the mended ones."""
     n_1, n_2 = len(mended_1.vertex_map), len(mended_2.vertex_map)
-    if found.shape != (n_1,) or found.dtype.kind not in "iu":
-        raise InputError(
-            f"the initial map has shape {found.shape} and type {found.dtype}; it must name a vertex"
-            f" of mesh 2 for each of the {n_1} vertices of mesh 1"
-        )
-    if found.min() < 0 or found.max() >= n_2:
-        raise InputError(f"the initial map names a vertex outside 0..{n_2 - 1}, those of mesh 2")
-    target = mended_2.vertex_map[found[mended_1.vertex_source]]
-    return np.asarray(np.maximum(target, 0))
+    found, weights = checked_map(initial, n_1, n_2), checked_trust(trust, n_1)
+    target = _new_vertices(mesh_2, mended_2)[found[mended_1.vertex_source]]
+    return target, weights[mended_1.vertex_source]
 
 
 def _on_original(
     found: Match, mesh_1: TriMesh, mesh_2: TriMesh, mended_1: Repair, mended_2: Repair
 ) -> Match:
-    """The same for the vertices as given; those that belong to no face follow the nearest one."""
+    """The same for the vertices as given; those that are left out follow the nearest one."""
     new_1, new_2 = _new_vertices(mesh_1, mended_1), _new_vertices(mesh_2, mended_2)
     return replace(
         found,
         map_12=mended_2.vertex_source[found.map_12[new_1]],
         map_21=mended_1.vertex_source[found.map_21[new_2]],
+        expected=found.expected[new_1],
         confidence=found.confidence[new_1],
         cycle=found.cycle[new_1],
     )

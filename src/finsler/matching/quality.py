@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from finsler.analysis.spectrum import Spectrum
+from finsler.matching.refine import Refined
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 
-# A round trip of this length, in units of √area, halves the confidence.
-_RADIUS = 0.05
+# An expected error of this size, in units of √area, has confidence one half.
+_DOUBTFUL = 0.025
+# Rounds of averaging over neighbours.
+_ROUNDS = 10
 
 
 def orientation_share(mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray) -> float:
@@ -32,31 +35,60 @@ def cycle_distances(mesh_1: TriMesh, map_12: IntArray, map_21: IntArray) -> Floa
     return np.asarray(np.linalg.norm(mesh_1.vertices - mesh_1.vertices[map_21[map_12]], axis=1))
 
 
-def confidence(
-    mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray, map_21: IntArray, *, unit: float = 1.0
-) -> NDArray[np.float64]:
-    """Confidence in [0, 1] of each vertex x of mesh 1: returns, and neighbours that stay near.
+def expected_errors(
+    mesh_1: TriMesh,
+    spectrum_1: Spectrum,
+    spectrum_2: Spectrum,
+    refined: Refined,
+    map_21: IntArray,
+) -> FloatArray:
+    """How far each vertex of mesh 1 is probably from its true place, (n_1,), in its unit.
 
-    1/(1 + (r/0.05)²) · min(1, 2 ℓ/ℓ'), with r the straight distance from x to map_21(map_12(x)) in
-    units of √area, ℓ the mean length of the edges at x and ℓ' that of their images. A map that
-    consistently exchanges left and right has high confidence: nothing local contradicts it.
+    With Φ_1(x) and C Φ_2(y) the rows that the map brings together, y = map_12(x), this is
+
+        (|Φ_1(x) − C Φ_2(y)| + |Φ_1(x) − Φ_1(map_21(y))|) · area / (k √π),
+
+    averaged ten times over neighbours: what the map leaves unexplained, and the round trip. By
+    Weyl's law Σ λ_i ≈ 2π k²/area, so that Φ_1 changes by about k √π/area for each unit of length,
+    and the quotient is a length. A map that consistently exchanges left and right goes unnoticed:
+    nothing local contradicts it.
 
     Parameters
     ----------
-    mesh_1, mesh_2 : TriMesh
-        In the same unit, such as that in which both have area 1.
-    map_12, map_21 : (n_1,), (n_2,)
-    unit : float
-        √area in the unit of the meshes.
+    mesh_1 : TriMesh
+    spectrum_1, spectrum_2 : Spectrum
+        The bases that were matched.
+    refined : Refined
+        Map and functional map from 1 to 2.
+    map_21 : (n_2,)
+        Best refined for itself.
     """
-    trip = cycle_distances(mesh_1, map_12, map_21) / unit
-    ends = edges(mesh_1).vertices
-    image = map_12[ends]
-    before = np.linalg.norm(mesh_1.vertices[ends[:, 0]] - mesh_1.vertices[ends[:, 1]], axis=1)
-    after = np.linalg.norm(mesh_2.vertices[image[:, 0]] - mesh_2.vertices[image[:, 1]], axis=1)
-    n = mesh_1.n_vertices
-    at = ends.ravel()
-    length = np.bincount(at, np.repeat(before, 2), minlength=n)
-    stretched = np.bincount(at, np.repeat(after, 2), minlength=n)
-    together = np.divide(2.0 * length, stretched, out=np.ones(n), where=stretched > 2.0 * length)
-    return np.asarray(together / (1.0 + (trip / _RADIUS) ** 2))
+    k_1, k_2 = refined.functional.shape
+    here = spectrum_1.eigenvectors[:, :k_1]
+    there = spectrum_2.eigenvectors[:, :k_2] @ refined.functional.T
+    left = np.linalg.norm(here - there[refined.map_12], axis=1)
+    trip = np.linalg.norm(here - here[map_21[refined.map_12]], axis=1)
+    length = (left + trip) * np.sum(spectrum_1.mass) / (k_1 * np.sqrt(np.pi))
+    return _averaged(mesh_1, np.asarray(length))
+
+
+def confidence(expected: FloatArray) -> FloatArray:
+    """1/(1 + (u/0.025)²) of expected errors u in units of √area: in [0, 1], one half at 0.025.
+
+    Examples
+    --------
+    >>> confidence(np.array([0.0, 0.025, 0.075]))
+    array([1. , 0.5, 0.1])
+    """
+    return np.asarray(1.0 / (1.0 + (expected / _DOUBTFUL) ** 2))
+
+
+def _averaged(mesh: TriMesh, values: FloatArray) -> FloatArray:
+    """Means over each vertex and its neighbours, repeated."""
+    one, other = edges(mesh).vertices.T
+    n = mesh.n_vertices
+    count = 1.0 + np.bincount(one, minlength=n) + np.bincount(other, minlength=n)
+    for _ in range(_ROUNDS):
+        near = np.bincount(one, values[other], n) + np.bincount(other, values[one], n)
+        values = (values + near) / count
+    return values

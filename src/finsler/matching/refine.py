@@ -51,6 +51,7 @@ def refine(
     *,
     first: int = 20,
     step: int = 20,
+    trust: ArrayLike | None = None,
     partial: bool = False,
     samples: int = SAMPLES,
     seed: int = 0,
@@ -68,6 +69,8 @@ def refine(
         Bases of the same operator; all of their functions are used in the end.
     first, step : int
         Size of the first functional map, and how much each next one is larger.
+    trust : (n_1,), optional
+        How much each vertex counts in the first functional map, beside its area; equal by default.
     partial : bool
         Surface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
     samples : int
@@ -78,7 +81,7 @@ def refine(
     Raises
     ------
     InputError
-        A map that does not fit the bases, or sizes below 1.
+        A map that does not fit the bases, trust below 0 or all 0, or sizes below 1.
 
     Examples
     --------
@@ -92,11 +95,12 @@ def refine(
         raise InputError(
             f"first, step and samples are {first}, {step}, {samples}; all must be >= 1"
         )
-    start = _checked_map(map_12, len(spectrum_1.eigenvectors), len(spectrum_2.eigenvectors))
+    start = checked_map(map_12, len(spectrum_1.eigenvectors), len(spectrum_2.eigenvectors))
     sizes = basis_sizes(spectrum_1, spectrum_2, first=first, step=step, partial=partial)
     whole_1, whole_2 = points_of(spectrum_1), points_of(spectrum_2)
     k_1, k_2 = sizes[0].size_1, sizes[0].size_2
-    functional = pull_back(start, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], whole_1.weights)
+    weights = whole_1.weights * checked_trust(trust, len(start))
+    functional = pull_back(start, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], weights)
     rng = np.random.default_rng(seed)
     some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
     return finished(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
@@ -180,7 +184,8 @@ def _vertex_map(
     )
 
 
-def _checked_map(map_12: ArrayLike, n_1: int, n_2: int) -> IntArray:
+def checked_map(map_12: ArrayLike, n_1: int, n_2: int) -> IntArray:
+    """A vertex map (n_1,) into n_2 vertices."""
     found: NDArray[Any] = np.asarray(map_12)
     if found.shape != (n_1,) or found.dtype.kind not in "iu":
         raise InputError(
@@ -190,3 +195,16 @@ def _checked_map(map_12: ArrayLike, n_1: int, n_2: int) -> IntArray:
     if found.min() < 0 or found.max() >= n_2:
         raise InputError(f"the map names a vertex outside 0..{n_2 - 1}, those of surface 2")
     return found.astype(np.int64)
+
+
+def checked_trust(trust: ArrayLike | None, n_1: int) -> FloatArray:
+    """Weights (n_1,) of the vertices of a map; 1 where none are given."""
+    if trust is None:
+        return np.ones(n_1)
+    found = np.asarray(trust, dtype=np.float64)
+    if found.shape != (n_1,) or not (np.isfinite(found).all() and found.min() >= 0 < found.max()):
+        raise InputError(
+            f"trust has shape {found.shape}; it must be a finite number >= 0 for each of the {n_1}"
+            " vertices of surface 1, and not 0 for all"
+        )
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors import shot, wks
 from finsler.errors import InputError
-from finsler.mesh.measures import surface_area
+from finsler.mesh.measures import face_areas, surface_area
+from finsler.mesh.repair import Repair, repair
+from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.operator import Laplacian, angle_stack, lbo
 
@@ -25,6 +27,9 @@ _ALPHA = 10.0
 # SHOT: largest radius, and neighbours at which it is made smaller.
 _RADIUS = 0.18
 _NEIGHBORS = 1000
+
+# Components with a smaller share of the area are left out.
+_CRUMB = 1e-3
 
 # Smallest basis that a map is worth computing in.
 LEAST_SIZE = 10
@@ -95,6 +100,30 @@ def describe_surface(
         spectrum=spectrum(operator(mesh), k),
         shot=tuple(shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)),
         signatures=np.hstack([isotropic, angles.mean(axis=0), angles.std(axis=0)]),
+    )
+
+
+def mended(mesh: TriMesh) -> Repair:
+    """The repaired mesh, less the components that have below 0.1% of the area.
+
+    Each component has a constant eigenfunction of its own. Those of crumbs, such as single faces
+    that are cut off where a surface touches itself, would displace all others.
+    """
+    found = repair(mesh)
+    component = vertex_components(found.mesh)[found.mesh.faces[:, 0]]
+    areas = np.bincount(component, face_areas(found.mesh))
+    kept = areas[component] >= _CRUMB * areas.sum()
+    if kept.all():
+        return found
+    used, corners = np.unique(found.mesh.faces[kept], return_inverse=True)
+    new = np.full(found.mesh.n_vertices + 1, -1)
+    new[used] = np.arange(len(used))
+    return replace(
+        found,
+        mesh=TriMesh(found.mesh.vertices[used], corners.reshape(-1, 3)),
+        vertex_map=new[found.vertex_map],
+        vertex_source=found.vertex_source[used],
+        face_source=found.face_source[kept],
     )
 
 
