@@ -66,7 +66,7 @@ def shot(
         A vertex with fewer neighbours gets zeros.
     frames : ShotFrames, optional
         Frames to use, with orthonormal rows; by default those of
-        [`shot_frames`][finsler.shot_frames].
+        [`shot_frames`][finsler.descriptors.shot_frames].
     as_released : bool
         Follow the C++ code in circulation in what it does beside the definition: frames weighted
         by radius − distance² (not independent of the unit), normals that are plain means of face

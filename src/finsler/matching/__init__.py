@@ -3,7 +3,12 @@
 from finsler.matching.functional import functional_map, pull_back, vertex_map
 from finsler.matching.match import Match, match
 from finsler.matching.nearest import nearest_rows
-from finsler.matching.quality import confidence, cycle_distances, orientation_share
+from finsler.matching.quality import (
+    confidence,
+    cycle_distances,
+    expected_errors,
+    orientation_share,
+)
 from finsler.matching.refine import Refined, refine
 
 __all__ = [
@@ -11,6 +16,7 @@ __all__ = [
     "Refined",
     "confidence",
     "cycle_distances",
+    "expected_errors",
     "functional_map",
     "match",
     "nearest_rows",

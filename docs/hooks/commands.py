@@ -1,0 +1,44 @@
+"""The page of commands: what `--help` says, asked when the site is built."""
+
+import re
+
+from mkdocs.structure.files import File
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from finsler.cli.main import app
+
+INTRODUCTION = """# Command line
+
+What `--help` says. Every command ends with exit code 0, or with 2 and one sentence on bad input;
+`--json`, where there is one, prints the answer for other programs.
+"""
+COLORS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_files(files, config):
+    """Add the page."""
+    sections = [f"## {' '.join(path)}\n\n```text\n{_help(path)}\n```\n" for path in _paths()]
+    content = "\n".join([INTRODUCTION, *sections])
+    files.append(File.generated(config, "commands.md", content=content))
+    return files
+
+
+def _paths():
+    """All commands as tuples of words, a group before its members."""
+
+    def below(path, command):
+        yield path
+        for name, child in getattr(command, "commands", {}).items():
+            yield from below((*path, name), child)
+
+    return list(below(("finsler",), get_command(app)))
+
+
+def _help(path):
+    environment = {"COLUMNS": "86", "NO_COLOR": "1", "TERM": "dumb"}
+    answer = CliRunner().invoke(
+        app, [*path[1:], "--help"], env=environment, prog_name="finsler", catch_exceptions=False
+    )
+    lines = COLORS.sub("", answer.output).splitlines()
+    return "\n".join(line.rstrip() for line in lines).strip("\n")

@@ -1,0 +1,127 @@
+"""The documentation builds without a warning, is complete, and fetches nothing from elsewhere."""
+
+import re
+import warnings
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import finsler
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ["mesh", "frames", "metric", "operator", "analysis", "descriptors", "data", "nn"]
+LAYERS += ["nn.training", "nn.field_conv", "matching", "evaluation", "view"]
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+PAGES = ["index.md", "start.md", "omega.md", *(f"guides/{path.name}" for path in GUIDES)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built strictly: every warning, also of an unknown link or name, is an error."""
+    for tool in ("mkdocs", "material", "mkdocstrings"):
+        pytest.importorskip(tool, reason=f"{tool} is not installed: pip install finsler[docs]")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort
+
+    folder = tmp_path_factory.mktemp("site")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder), strict=True)
+        try:
+            build(config)
+        except Abort as stop:
+            pytest.fail(f"{stop}; the captured log says why")
+    return folder
+
+
+class Resources(HTMLParser):
+    """Addresses that a browser fetches by itself, and the ids of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.fetched, self.ids = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids.add(found.get("id"))
+        key = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
+        if tag in key and found.get(key[tag]):
+            self.fetched.append(found[key[tag]])
+
+
+def pages(site):
+    return {path: Resources(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def test_nothing_is_fetched_from_elsewhere(site):
+    for path, page in pages(site).items():
+        for address in page.fetched:
+            assert not re.match(r"(\w+:)?//", address), f"{path.name} fetches {address}"
+    for path in site.rglob("*.css"):
+        for address in re.findall(r"url\(([^)]*)\)", path.read_text(encoding="utf-8")):
+            assert not re.match(r"[\"']?(\w+:)?//", address), f"{path.name} fetches {address}"
+
+
+def test_what_is_fetched_is_there(site):
+    for path, page in pages(site).items():
+        for address in page.fetched:
+            local = address.split("?")[0].split("#")[0]
+            if path.name != "404.html" and local and not local.startswith("data:"):
+                assert (path.parent / local).exists(), f"{path.name} shows {address}"
+
+
+def test_stars_of_formulas_are_kept(site):
+    for page in ("mathematics", "omega"):
+        assert "M* − ω*ω*ᵀ" in (site / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_every_public_name_has_an_entry(site):
+    ids = set().union(*(page.ids for page in pages(site).values()))
+    for layer in LAYERS:
+        for name in import_module(f"finsler.{layer}").__all__:
+            short = f"finsler.{layer}.{name}"
+            assert {short, f"{short}.{name}"} & ids, short
+    assert "finsler.mesh.primitives.bumpy_sphere" in ids
+    text = (site / "api" / "index.html").read_text(encoding="utf-8")
+    for name in finsler.__all__:
+        assert re.search(rf'href="[a-z_]+\.html#finsler[\w.]*"><code>{name}</code>', text), name
+
+
+def test_every_command_has_its_help(site):
+    from typer.main import get_command
+
+    from finsler.cli.main import app
+
+    text = (site / "commands.html").read_text(encoding="utf-8")
+    for name, command in get_command(app).commands.items():
+        assert f'id="finsler-{name}"' in text
+        for option in (option for parameter in command.params for option in parameter.opts):
+            assert not option.startswith("--") or option in text, f"{name} {option}"
+
+
+def test_every_script_has_its_page_and_the_commands_their_pictures(site, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "hooks")
+    from scripts import NAMES, run
+
+    for name in NAMES:
+        assert (site / f"gallery/{name}.html").exists()
+        assert (site / f"gallery/images/{name}.png").read_bytes() == run(name).picture
+    for name in ("spectrum", "heat", "distance"):
+        assert (site / f"start/{name}.png").stat().st_size > 10_000
+
+
+def blocks(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_of_the_pages_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = blocks(page)
+    assert code
+    exec(compile(code, page, "exec"), {"__name__": page})
