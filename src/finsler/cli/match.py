@@ -29,12 +29,8 @@ from finsler.cli.options import (
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from finsler.matching import Match
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray
     from finsler.operator import Laplacian
 
 # Confidence below which a vertex is counted as doubtful.
@@ -206,22 +202,6 @@ def _report(found: Match) -> dict[str, Any]:
     }
 
 
-def _box_shares(mesh: TriMesh) -> FloatArray:
-    """Position (n, 3) in the bounding box, each coordinate from 0 to 1."""
-    import numpy as np
-
-    size = np.ptp(mesh.vertices, axis=0)
-    shifted = mesh.vertices - mesh.vertices.min(axis=0)
-    return np.asarray(shifted / np.where(size > 0, size, 1.0))
-
-
-def _position_colors(mesh: TriMesh) -> NDArray[np.uint8]:
-    """Red, green and blue along the three axes of the bounding box."""
-    import numpy as np
-
-    return np.asarray(np.round(30 + 225 * _box_shares(mesh)), dtype=np.uint8)
-
-
 def _ply_files(out: Path | None, folder: Path | None, meshes: tuple[Path, Path]) -> list[Path]:
     """Where the coloured meshes go: into a folder of their own, next to the map, or nowhere."""
     if folder is not None:
@@ -231,11 +211,14 @@ def _ply_files(out: Path | None, folder: Path | None, meshes: tuple[Path, Path])
 
 def _write_colors(targets: list[Path], meshes: tuple[TriMesh, TriMesh], found: Match) -> list[Path]:
     """A with the colours of its partners and its confidence, and B, as .ply."""
+    import numpy as np
+
     from finsler.mesh import write_mesh
+    from finsler.view.surfaces import position_colors
 
     if targets:
         targets[0].parent.mkdir(parents=True, exist_ok=True)
-        colors = _position_colors(meshes[1])
+        colors = np.round(255 * position_colors(meshes[1])).astype(np.uint8)
         carried, trust = colors[found.map_12], found.confidence
         write_mesh(targets[0], meshes[0], colors=carried, scalars={"confidence": trust})
         write_mesh(targets[1], meshes[1], colors=colors)
@@ -247,13 +230,14 @@ def _draw(path: Path, mesh_1: TriMesh, mesh_2: TriMesh, found: Match) -> None:
     import numpy as np
 
     from finsler.view import Panel, save_figure
+    from finsler.view.surfaces import box_shares
 
-    values = _box_shares(mesh_2) @ [0.6, 1.0, 0.3]
+    values = box_shares(mesh_2) @ [0.6, 1.0, 0.3]
     clim = (float(values.min()), float(values.max()) + 1e-12)
     carried = np.asarray(values[found.map_12])
     row = [
-        Panel(mesh_2, scalars=values, title="B", cmap="turbo", clim=clim, bands=16),
-        Panel(mesh_1, scalars=carried, title="carried to A", cmap="turbo", clim=clim, bands=16),
+        Panel(mesh_2, scalars=values, title="B", cmap="viridis", clim=clim, bands=16),
+        Panel(mesh_1, scalars=carried, title="carried to A", cmap="viridis", clim=clim, bands=16),
         Panel(mesh_1, scalars=found.confidence, title="confidence", clim=(0.0, 1.0)),
     ]
     save_figure(path, [row], panel_size=(2.4, 2.4), share_range=False)
