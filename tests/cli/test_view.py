@@ -114,14 +114,20 @@ def test_bad_input_is_one_sentence(folder, monkeypatch, arguments, sentence):
 
 
 def test_ctrl_c_stops_it_cleanly(folder):
-    script = "import typer; from finsler.cli.view import view; typer.run(view)"
+    # A shell makes its background jobs ignore the signal, and they hand that on: undo it.
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        " import typer; from finsler.cli.view import view; typer.run(view)"
+    )
     arguments = [sys.executable, "-c", script, str(folder / "a.off"), "--no-browser"]
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
         url = process.stdout.readline().split()[0]
         with urllib.request.urlopen(url, timeout=20) as answer:
             assert b"<!doctype html>" in answer.read(100)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
     assert (process.returncode, out.strip(), err) == (0, "", "")
