@@ -318,7 +318,9 @@ def test_bad_strengths_and_angles_are_refused():
         strength_operators(TINY, strength[1:])
     with pytest.raises(finsler.InputError, match="alpha is -1"):
         strength_operators(TINY, strength, alpha=-1.0)
-    for angles in (0, [], [0.0, float("inf")]):
+    with pytest.raises(finsler.InputError, match="angles must be at least 1, not 0"):
+        strength_operators(TINY, strength, angles=0)
+    for angles in ([], [0.0, float("inf")]):
         with pytest.raises(finsler.InputError, match="angles must be a count"):
             strength_operators(TINY, strength, angles=angles)
     strength[2] = 1.0

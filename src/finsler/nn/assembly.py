@@ -6,7 +6,6 @@ The numbers are those of `finsler.angle_stack`, `finsler.laplacian` and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,10 +15,11 @@ from torch import Tensor
 from finsler.errors import InputError
 from finsler.metric.randers import require_anisotropy, require_below_one
 from finsler.nn.geometry import MeshGeometry
+from finsler.operator.angles import angle_coefficients, angles_of
+from finsler.operator.rescale import lanczos_margin
 
-# Lanczos steps, and the accepted probability that their bound is too small.
+# Lanczos steps.
 _STEPS = 50
-_FAILURE = 1e-6
 
 
 def randers_diffusivity(M: Tensor, omega: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ def strength_operators(
         )
     require_below_one((strength.detach() ** 2).double().cpu().numpy())
     parts = _angle_parts(geometry, 1.0 / (1.0 - strength**2))
-    coefficients = _angle_coefficients(parts, alpha, angles)
+    coefficients = torch.as_tensor(angle_coefficients(angles_of(angles), alpha)).to(parts)
     reference = None
     if normalization == "reference":
         plain = _angle_parts(geometry, torch.ones_like(strength))
@@ -204,19 +204,6 @@ def _angle_parts(geometry: MeshGeometry, weight: Tensor) -> Tensor:
     tensors = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]], [[0.0, 1.0], [1.0, 0.0]]]
     basic = torch.tensor(tensors, dtype=weight.dtype, device=weight.device)
     return assemble_torch(geometry, weight[:, None, None] * basic[:, None])
-
-
-def _angle_coefficients(like: Tensor, alpha: float, angles: int | Sequence[float]) -> Tensor:
-    """Coefficients (a, 3) of those parts: a, b cos 2θ, b sin 2θ with a, b = (1/(1+α) ± 1)/2."""
-    if isinstance(angles, int):
-        angles = [math.pi * k / angles for k in range(angles)]
-    theta = torch.as_tensor(angles, dtype=torch.float64)
-    if theta.ndim != 1 or len(theta) == 0 or not theta.isfinite().all():
-        raise InputError("angles must be a count or a list of finite angles in radians")
-    slow = 1.0 / (1.0 + alpha)
-    mean, half = 0.5 * (slow + 1.0), 0.5 * (slow - 1.0)
-    columns = [torch.full_like(theta, mean), half * (2 * theta).cos(), half * (2 * theta).sin()]
-    return torch.stack(columns, dim=1).to(like)
 
 
 def _scale(geometry: MeshGeometry, diagonal: Tensor) -> Tensor:
@@ -286,7 +273,7 @@ def _top(geometry: MeshGeometry, matrices: Tensor, largest: Tensor) -> tuple[Ten
     side = torch.diag_embed(torch.stack(beta[:-1], dim=1), offset=1)
     tridiagonal = torch.diag_embed(torch.stack(alpha, dim=1)) + side + side.mT
     ritz, weights = torch.linalg.eigh(tridiagonal)
-    short = (math.log(1.648 * math.sqrt(n) / _FAILURE) / (2 * _STEPS - 1)) ** 2
+    short = lanczos_margin(n, _STEPS)
     value = torch.minimum(largest, ritz[:, -1] / max(1.0 - short, 1e-3))
     return torch.einsum("ka,kan->an", weights[:, :, -1].T, torch.stack(basis)), value
 

@@ -81,7 +81,7 @@ def angle_stack(
     (4, [0.0, 45.0, 90.0, 135.0])
     """
     require_anisotropy(alpha)
-    theta = _angles(angles)
+    theta = angles_of(angles)
     frames = principal_frames(mesh) if frames is None else frames
     slow = 1.0 / (1.0 + alpha)
     drift_squared = (axis_vector(omega_axis) ** 2 @ [slow, 1.0]) * face_field(tau, mesh, "tau") ** 2
@@ -90,14 +90,7 @@ def angle_stack(
 
     identity, difference, exchange = (1.0, 0.0, 1.0), (1.0, 0.0, -1.0), (0.0, 1.0, 0.0)
     tensors = np.array([[identity, difference, exchange]])
-    coefficients = np.stack(
-        [
-            np.full_like(theta, 0.5 * (slow + 1.0)),
-            0.5 * (slow - 1.0) * np.cos(2.0 * theta),
-            0.5 * (slow - 1.0) * np.sin(2.0 * theta),
-        ],
-        axis=1,
-    )
+    coefficients = angle_coefficients(theta, alpha)
     from finsler.operator._compiled import combine
 
     parts = assemble(mesh, frames.basis, tensors, weight)
@@ -116,7 +109,16 @@ def angle_stack(
     )
 
 
-def _angles(angles: int | ArrayLike) -> FloatArray:
+def angle_coefficients(theta: FloatArray, alpha: float) -> FloatArray:
+    """Factors (a, 3) of W_I, W_P and W_Q at each angle."""
+    slow = 1.0 / (1.0 + alpha)
+    half = 0.5 * (slow - 1.0)
+    mean = np.full_like(theta, 0.5 * (slow + 1.0))
+    return np.stack([mean, half * np.cos(2.0 * theta), half * np.sin(2.0 * theta)], axis=1)
+
+
+def angles_of(angles: int | ArrayLike) -> FloatArray:
+    """So many angles evenly spaced in [0, π), or the angles given."""
     if isinstance(angles, int | np.integer):
         if angles < 1:
             raise InputError(f"angles must be at least 1, not {angles}")
