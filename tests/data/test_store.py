@@ -13,7 +13,8 @@ import pytest
 import finsler
 from finsler import TriMesh, primitives
 from finsler.data import Collection, PrepareConfig, Shape, Store, pack, packed, prepare
-from finsler.data.store import key_of, prepare_shape
+from finsler.data.store import key_of, normalised, prepare_shape
+from finsler.mesh.measures import edge_lengths
 
 CONFIG = PrepareConfig(angles=2, descriptor="xyz", eigenpairs=5)
 
@@ -173,6 +174,15 @@ class TestPrepare:
         config = dataclasses.replace(CONFIG, support=1e-4)
         with pytest.raises(finsler.InputError, match=r"shape shape0: .*choose a larger one"):
             prepare(bumps, tmp_path / "store", config)
+
+    def test_supports_may_fall_apart_where_that_is_said(self, bumps, tmp_path):
+        lengths = edge_lengths(normalised(bumps["shape0"].mesh))
+        config = dataclasses.replace(CONFIG, support=float(np.quantile(lengths, 0.1)), eigenpairs=0)
+        with pytest.raises(finsler.InputError, match=r"shape0: .*fall into .*--support-apart"):
+            prepare(bumps, tmp_path / "store", config)
+        apart = dataclasses.replace(config, support_apart=True)
+        found = prepare(bumps, tmp_path / "store", apart).store["shape0"].support
+        assert np.diff(found.indptr).min() == 1
 
     def test_varying_omega_changes_the_operators(self, bumps):
         reference = dataclasses.replace(CONFIG, normalization="reference", eigenpairs=0)

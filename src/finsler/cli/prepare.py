@@ -62,6 +62,12 @@ def prepare(
             " (published: 0.0425); 0 for none."
         ),
     ] = 0.0,
+    support_apart: Annotated[
+        bool,
+        typer.Option(
+            "--support-apart", help="Take supports that fall apart where the mesh does not."
+        ),
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core.")
     ] = None,
@@ -93,6 +99,7 @@ def prepare(
         bins=bins,
         eigenpairs=eigenpairs,
         support=support,
+        support_apart=support_apart,
     )
     shapes = open_collection(collection)
     total = len({*shapes.names, shapes.reference})

@@ -57,7 +57,7 @@ def reproduce(
             "--set",
             metavar="KEY=VALUE",
             help="A setting of training, as for `finsler train`; or smoothing, peak, descriptor,"
-            " radius, bins, support of preparing; may be repeated.",
+            " radius, bins, support, support_apart of preparing; may be repeated.",
         ),
     ] = None,
     only: Annotated[

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 PREDICTIONS = "predictions.npz"
 
 # Settings of a preparation that are not the method's own.
-_PREPARE_SETTINGS = ("smoothing", "peak", "descriptor", "radius", "bins", "support")
+_PREPARE_SETTINGS = (
+    "smoothing",
+    "peak",
+    "descriptor",
+    "radius",
+    "bins",
+    "support",
+    "support_apart",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +142,10 @@ def with_settings(
 
 def _parsed(name: str, text: str) -> Any:
     kind = type(getattr(PrepareConfig(), name))
+    if kind is bool:
+        if text not in ("true", "false"):
+            raise InputError(f"{name} is {text!r}; it must be true or false")
+        return text == "true"
     try:
         return kind(text)
     except ValueError as error:

@@ -63,6 +63,8 @@ class PrepareConfig:
         Of the isotropic Laplacian; 0 for none.
     support : float
         Radius of the supports that field convolutions need, as a share of √area; 0 for none.
+    support_apart : bool
+        Take supports that fall apart where the mesh does not; otherwise such a shape is refused.
     """
 
     alpha: float = 10.0
@@ -77,6 +79,7 @@ class PrepareConfig:
     bins: int = 10
     eigenpairs: int = 0
     support: float = 0.0
+    support_apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +155,15 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
         features=_features(mesh, config),
         eigenvalues=np.zeros(0) if pairs is None else pairs.eigenvalues,
         eigenvectors=empty if pairs is None else pairs.eigenvectors.astype(np.float32),
-        # The area is 1, so a share of its root is a length.
-        support=vertex_support(mesh, config.support) if config.support else None,
+        support=_support(mesh, config),
     )
+
+
+def _support(mesh: TriMesh, config: PrepareConfig) -> Support | None:
+    if not config.support:
+        return None
+    # The area is 1, so a share of its root is a length.
+    return vertex_support(mesh, config.support, require_connected=not config.support_apart)
 
 
 def normalised(mesh: TriMesh) -> TriMesh:

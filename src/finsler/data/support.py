@@ -246,6 +246,6 @@ def _check_connected(mesh: TriMesh, support: Support) -> None:
     if parts > whole:
         raise InputError(
             f"with the radius {support.radius:.6g} the supports fall into {parts} parts, but the"
-            f" mesh has {whole} connected components; choose a larger radius, or allow it with"
-            " require_connected=False"
+            f" mesh has {whole} connected components; choose a larger radius, or allow it"
+            " (--support-apart, require_connected=False)"
         )
