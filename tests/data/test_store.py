@@ -137,6 +137,7 @@ class TestPrepare:
             {"bins": 8},
             {"eigenpairs": 0},
             {"support": 0.3},
+            {"support_apart": True},
         ],
         ids=lambda change: next(iter(change)),
     )
