@@ -157,7 +157,7 @@ class TestPrepare:
         assert len(keys) == 4
 
     def test_every_field_of_the_configuration_is_tried_above(self):
-        assert len(dataclasses.fields(PrepareConfig)) == 12
+        assert len(dataclasses.fields(PrepareConfig)) == 13
 
     def test_supports_are_kept(self, bumps, tmp_path):
         config = dataclasses.replace(CONFIG, support=0.2, eigenpairs=0)
