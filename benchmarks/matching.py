@@ -10,7 +10,8 @@ Weights and sizes were chosen, and failures studied, on the tuning pairs; the he
 part in that, though on FAUST_r and SCAPE_r their shapes did, in other pairs.
 
     python benchmarks/matching.py faust_r:FAUST_r scape_r:SCAPE_r tosca_r:TOSCA_r:dog [--pairs 10]
-        [--set held-out] [--operators lbo,albo,flbo] [--alpha 1] [--large 50000] [--search]
+        [--set held-out] [--operators lbo,albo,flbo] [--alpha 1] [--curves FOLDER]
+        [--part 0.7] [--large 50000] [--search]
         [--model CHECKPOINT [--vertices 800]]
 """
 
@@ -32,6 +33,7 @@ from common import median_time, peak_memory_gib, print_table, save
 from finsler import Laplacian, TriMesh, albo, flbo, geodesic_matrix, lbo, primitives
 from finsler.cli.match_learned import learned_map
 from finsler.data import Collection, Shape, open_collection, synthetic_collection
+from finsler.data.partial import cut
 from finsler.matching import Match, match, nearest_rows
 from finsler.mesh import surface_area
 from finsler.mesh.trimesh import FloatArray
@@ -92,14 +94,24 @@ def errors(first: Shape, second: Shape, found: Match) -> tuple[FloatArray, Float
     return 100.0 * distance, found.expected[a]
 
 
-def one_pair(first: Shape, second: Shape, operator: Callable[[TriMesh], Laplacian]) -> Result:
+def part_of(shape: Shape, share: float) -> Shape:
+    """What a plane leaves of a shape: that share of its area."""
+    part = cut(shape.mesh, share=share, seed=0)
+    kept = part.vertex_map
+    return Shape(shape.name, part.mesh, shape.labels[kept], shape.exact[kept])
+
+
+def one_pair(
+    first: Shape, second: Shape, operator: Callable[[TriMesh], Laplacian], *, partial: bool
+) -> Result:
     start = time.perf_counter(), time.process_time()
-    found = match(first.mesh, second.mesh, operator=operator)
+    found = match(first.mesh, second.mesh, operator=operator, partial=partial)
     seconds = time.perf_counter() - start[0], time.process_time() - start[1]
     error, expected = errors(first, second, found)
     order = np.argsort(expected, kind="stable")
     half = len(order) // 2
     return {
+        "errors": error,
         "mean": float(error.mean()),
         "within 0.05, %": 100 * float((error <= 5.0).mean()),
         "within 0.1, %": 100 * float((error <= 10.0).mean()),
@@ -114,15 +126,17 @@ def one_pair(first: Shape, second: Shape, operator: Callable[[TriMesh], Laplacia
 
 
 def accuracy(
-    name: str, chosen: dict[str, str], count: int, labels: list[str], alpha: float
+    name: str, chosen: dict[str, str], count: int, labels: list[str], alpha: float, share: float
 ) -> list[Result]:
-    collection = open_collection(name)
+    collection, partial = open_collection(name), share < 1.0
     found: dict[str, list[Result]] = {label: [] for label in labels}
     for one, other in pairs_of(collection, chosen, count):
+        first = part_of(collection[one], share) if partial else collection[one]
         for label in labels:
-            row = one_pair(collection[one], collection[other], operators(alpha)[label])
+            operator = operators(alpha)[label]
+            row = one_pair(first, collection[other], operator, partial=partial)
             found[label].append(row)
-            figures = " ".join(f"{key} {value:.3g}" for key, value in row.items())
+            figures = " ".join(f"{key} {row[key]:.3g}" for key in row if key != "errors")
             print(f"{collection.name} {label} {one} {other}: {figures}", flush=True)
     return [
         {
@@ -130,11 +144,31 @@ def accuracy(
             "operator": label,
             "pairs": len(rows),
             "worst": max(row["mean"] for row in rows),
-            **{key: statistics.mean(row[key] for row in rows) for key in rows[0]},
+            **{
+                key: statistics.mean(row[key] for row in rows) for key in rows[0] if key != "errors"
+            },
+            "errors": np.concatenate([row["errors"] for row in rows]),
         }
         for label, rows in found.items()
         if rows
     ]
+
+
+def draw_curves(folder: Path, rows: list[Result]) -> None:
+    """One picture for each data set, categories of it together: a curve for each basis."""
+    from finsler.view import plot_error_curves
+
+    radii = np.linspace(0.0, 0.1, 101)
+    found: dict[str, dict[str, list[FloatArray]]] = {}
+    for row in rows:
+        curves = found.setdefault(row["collection"].split()[0], {})
+        curves.setdefault(row["operator"].upper(), []).append(row["errors"])
+    for name, curves in found.items():
+        shares = {
+            label: (radii, [(np.concatenate(parts) <= 100.0 * r).mean() for r in radii])
+            for label, parts in curves.items()
+        }
+        print(plot_error_curves(folder / f"matching_{name.lower()}.png", shares, title=name))
 
 
 def learned(checkpoint: Path, vertices: int, count: int) -> list[Result]:
@@ -214,6 +248,8 @@ def main() -> None:
     parser.add_argument("--set", choices=("tuning", "held-out"), default="held-out")
     parser.add_argument("--operators", default="lbo,albo,flbo")
     parser.add_argument("--alpha", type=float, default=1.0)
+    parser.add_argument("--part", type=float, default=1.0, help="Share of A that a plane leaves.")
+    parser.add_argument("--curves", type=Path, help="Folder for pictures of the error curves.")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--vertices", type=int, default=800, help="Of the people for --model.")
     parser.add_argument("--large", type=int, default=0)
@@ -221,12 +257,16 @@ def main() -> None:
     options = parser.parse_args()
     chosen = options.operators.split(",")
     pairs = TUNING if options.set == "tuning" else HELD_OUT
-    results: Result = {"set": options.set, "alpha": options.alpha}
+    results: Result = {"set": options.set, "alpha": options.alpha, "part": options.part}
     rows = [
         row
         for name in options.collections
-        for row in accuracy(name, pairs, options.pairs, chosen, options.alpha)
+        for row in accuracy(name, pairs, options.pairs, chosen, options.alpha, options.part)
     ]
+    if rows and options.curves:
+        draw_curves(options.curves, rows)
+    for row in rows:
+        del row["errors"]
     if rows:
         print_table("Matching", list(rows[0]), [list(row.values()) for row in rows])
         results["accuracy"] = rows
