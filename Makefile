@@ -2,19 +2,24 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+CONSTRAINTS ?= constraints.txt
+PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS)
 
 BENCHMARKS = assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
 
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench reliability minimal newest audit docs clean
 
 help:
-	@echo "make demo   set up and run the main job on shapes it makes, some minutes; look into demo/"
-	@echo "make test   set up and run all tests"
-	@echo "make lint   check format, style and types"
-	@echo "make bench  measure speed and memory against other packages, half an hour"
-	@echo "make docs   build the documentation into site/, a few minutes: every picture is drawn anew"
-	@echo "make clean  remove the virtual environment and what was built"
+	@echo "make demo         set up and run the main job on shapes it makes, some minutes; look into demo/"
+	@echo "make test         set up and run all tests"
+	@echo "make lint         check format, style and types"
+	@echo "make bench        measure speed and memory against other packages, half an hour"
+	@echo "make reliability  fuzz, disturb and load everything, some hours; writes docs/reliability.md"
+	@echo "make minimal      run the tests with the lowest versions that are allowed"
+	@echo "make newest       run the tests with the newest versions there are"
+	@echo "make audit        look up vulnerabilities and licences of what is depended on; needs a connection"
+	@echo "make docs         build the documentation into site/, a few minutes: every picture is drawn anew"
+	@echo "make clean        remove the virtual environment and what was built"
 
 demo: $(VENV)/ready-demo
 	$(BIN)/finsler demo --out demo
@@ -30,6 +35,28 @@ lint: $(VENV)/ready-test
 bench: $(VENV)/ready-test
 	for question in $(BENCHMARKS); do $(BIN)/python benchmarks/$$question.py || exit 1; done
 
+reliability: $(VENV)/ready-test
+	$(BIN)/python benchmarks/reliability.py
+
+minimal: build/minimal.txt
+newest: build/newest.txt
+minimal newest:
+	$(MAKE) test VENV=$(VENV)/$@-$(notdir $(PYTHON)) CONSTRAINTS=$<
+
+build/minimal.txt: pyproject.toml
+	@mkdir -p build
+	grep --only-matching '"[a-z0-9-]\+>=[0-9.]\+"' $< | tr -d '"' | sed '/setuptools/d; s/>=/==/' > $@
+
+build/newest.txt:
+	@mkdir -p build
+	@touch $@
+
+audit: $(VENV)/ready-test
+	$(BIN)/python -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+	$(BIN)/python -m pytest tests/test_licences.py
+
 docs: $(VENV)/ready-docs
 	$(BIN)/mkdocs build --strict
 	@echo "look at it: $(BIN)/mkdocs serve, or open site/index.html"
@@ -37,17 +64,17 @@ docs: $(VENV)/ready-docs
 clean:
 	rm -rf $(VENV) demo site build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
-$(VENV)/ready-demo: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/ready-demo: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	@echo "installing finsler and what the demo draws and learns with ..."
 	$(PIP) --editable ".[learn,view]"
 	@touch $@
 
-$(VENV)/ready-test: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/ready-test: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	@echo "installing finsler, the test tools and the packages it is compared with ..."
 	$(PIP) --editable ".[dev]"
 	@touch $@
 
-$(VENV)/ready-docs: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/ready-docs: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	@echo "installing finsler and what its documentation is built with ..."
 	$(PIP) --editable ".[docs]"
 	@touch $@

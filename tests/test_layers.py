@@ -11,7 +11,19 @@ import finsler
 
 SOURCE = Path(finsler.__file__).parent
 # Data flows one way; a layer may import from those before it.
-FLOW = ["errors", "files", "mesh", "factor", "frames", "metric", "operator", "analysis"]
+FLOW = [
+    "errors",
+    "json_text",
+    "files",
+    "cluster",
+    "mesh",
+    "factor",
+    "memory",
+    "frames",
+    "metric",
+    "operator",
+    "analysis",
+]
 LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli"]
 ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
 HEAVY = {
@@ -32,6 +44,7 @@ FIELD = {
     "pyvista",
     "matplotlib",
     "viser",
+    "pyamg",
 }
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from finsler.frames import Curvature, FaceFrames, principal_curvature, principal_frames
     from finsler.mesh import (
         MeshHealth,
+        MeshWarning,
         Repair,
         TriMesh,
         health,
@@ -92,6 +93,7 @@ __all__ = [
     "InputError",
     "Laplacian",
     "MeshHealth",
+    "MeshWarning",
     "RandersHeat",
     "RandersMetric",
     "Repair",

@@ -1,15 +1,24 @@
-"""Writing files so that nothing is ever half written, and the record each result carries."""
+"""Files here and in object stores, never half written, and the record each result carries."""
 
 from __future__ import annotations
 
+import errno
+import functools
 import io
 import json
+import math
 import os
 import platform
-from collections.abc import Mapping
+import secrets
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,26 +28,235 @@ from finsler.errors import InputError
 _PACKAGES = ("finsler", "numpy", "scipy", "numba", "cholespy", "potpourri3d", "pygeodesic", "torch")
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write beside the target, then rename: the target is old or complete, never half written.
+# A compressed file may unpack to so many bytes, or so many times its size; GiB that are allowed.
+_UNPACKED, _RATIO, UNPACK_GIB = 2**28, 50, "FINSLER_UNPACK_GIB"
+# Object stores, where an object appears whole, and the library that fsspec itself looks for.
+_OBJECTS = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+_DENIED = ("PermissionDeniedError", "UnauthenticatedError", "NoCredentialsError")
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+# Seconds to connect, and to go on trying, before a store counts as out of reach.
+_CONNECT, _TRY = 3, 5
+
+
+def location(path: str | os.PathLike[str]) -> Path:
+    """A path on this machine, or with `://` a place that fsspec reaches.
+
+    The latter has the methods of a path, but is none that `open` takes: use `read_bytes` and
+    `write_bytes`. Keys and addresses come from the environment (`AWS_ACCESS_KEY_ID`,
+    `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`, ...) and from fsspec's configuration files.
 
     Raises
     ------
     InputError
-        The path is a folder, or its folder does not exist.
+        A library that is needed to get there is not installed, or the protocol is unknown.
     """
-    target = Path(path)
+    text = str(path)
+    if "://" not in text:
+        return Path(path)
+    if text.startswith("file://"):
+        return Path(text.removeprefix("file://"))
+    try:
+        from upath import UPath
+
+        place = UPath(text, **_object_options(text.partition("://")[0]))
+        assert place.fs is not None
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"{text}: this place cannot be opened ({error}); install finsler[cluster] and check the"
+            " address"
+        ) from error
+    return cast(Path, place)
+
+
+def is_local(place: Path) -> bool:
+    """Whether a location is a path on this machine."""
+    return isinstance(place, Path)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """What a file holds.
+
+    Raises
+    ------
+    FileNotFoundError, ConnectionError
+        There is no such file; it is elsewhere and out of reach.
+    """
+    place: Any = location(path)
+    if is_local(place):
+        if place.exists() and not place.is_file():
+            raise InputError(f"{place}: this is a folder or device; give the path of a file")
+        return Path(place).read_bytes()
+    with _reaching(place):
+        return cast(bytes, place.fs.cat_file(place.path))
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Whether there is such a file or folder."""
+    place: Any = location(path)
+    if is_local(place):
+        return Path(place).exists()
+    with _reaching(place):
+        return bool(place.fs.exists(place.path))
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder and those above it; of a place elsewhere, see that it can be written.
+
+    Raises
+    ------
+    InputError
+        This is a file, or a bucket that is missing or closed.
+    """
+    place = location(path)
+    if not is_local(place):
+        probe: Any = place / ".writable"
+        write_bytes(probe, b"")
+        with _reaching(place):
+            probe.fs.rm_file(probe.path)
+        return place
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place}: this is a file; give a folder")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file whole: the target is old or complete, never half written.
+
+    Here, and wherever files can be renamed, it is written beside the target and moved; an object of
+    an object store is put in one piece.
+
+    Raises
+    ------
+    InputError
+        The path is a folder, its folder does not exist, or a bucket is missing or closed.
+    ConnectionError
+        The target is elsewhere and out of reach.
+    """
+    target = location(path)
+    if not is_local(target):
+        _put(target, content)
+        return target
     if target.is_dir():
         raise InputError(f"{target}: this is a folder; give the path of a file")
     if not target.parent.is_dir():
         raise InputError(f"{target}: the folder {target.parent} does not exist; create it first")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = _beside(target)
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, target)
+        _clear(target, len(temporary.name))
+        _write_through(temporary, target, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return target
+
+
+def unwritable(error: BaseException | None) -> bool:
+    """Whether an error says that nothing can be written there: it is full, or not ours to write."""
+    return isinstance(error, OSError) and error.errno in _UNWRITABLE
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other processes that ask for it out of a folder.
+
+    The lock goes with the process, however that ends; where the file system has no locks, there is
+    none.
+
+    Raises
+    ------
+    InputError
+        Another process is in there.
+    """
+    with open(folder / ".lock", "ab") as file:
+        try:
+            fcntl = import_module("fcntl")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"{folder}: another process works in this folder; wait until it ends, or take"
+                " another folder"
+            ) from error
+        except (ImportError, OSError):
+            pass
+        yield
+
+
+def _beside(target: Any) -> Any:
+    """A name that no other process takes, on this machine or another."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+
+
+def _write_through(temporary: Path, target: Path, content: bytes) -> None:
+    while True:
+        temporary.write_bytes(content)
+        try:
+            os.replace(temporary, target)
+        except FileNotFoundError:
+            # Another process writes the same file at this time, and took this for a leftover.
+            continue
+        return
+
+
+def _clear(target: Path, length: int) -> None:
+    """Remove what processes left that were killed while they wrote this file."""
+    for name in os.listdir(target.parent):
+        ours = name.startswith(f".{target.name}.") and name.endswith(".tmp")
+        if ours and len(name) == length:
+            target.with_name(name).unlink(missing_ok=True)
+
+
+def _put(target: Any, content: bytes) -> None:
+    with _reaching(target):
+        try:
+            if target.protocol in (*_OBJECTS, "memory"):
+                target.fs.pipe_file(target.path, content)
+                return
+            temporary = _beside(target)
+            target.fs.makedirs(target.parent.path, exist_ok=True)
+            target.fs.pipe_file(temporary.path, content)
+            target.fs.mv(temporary.path, target.path)
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{target}: there is no such bucket or folder; create it first"
+            ) from error
+
+
+@functools.cache
+def _object_options(protocol: str) -> dict[str, Any]:
+    """Where fsspec's own library for an object store is missing, obstore is taken."""
+    library = _OBJECTS.get(protocol)
+    if library is None or find_spec(library) or not find_spec("obstore"):
+        return {}
+    from obstore.fsspec import register
+
+    register(protocol)
+    # Plain http is for stores on one's own network, which are asked for by their address.
+    options = {"connect_timeout": timedelta(seconds=_CONNECT), "allow_http": True}
+    patience = {"max_retries": 3, "retry_timeout": timedelta(seconds=_TRY)}
+    return {"retry_config": patience, "client_options": options}
+
+
+@contextmanager
+def _reaching(place: Any) -> Iterator[None]:
+    """Turn what the libraries of object stores raise into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    # Each library has errors of its own, and not all are OSErrors.
+    except Exception as error:
+        told = str(error)
+        if isinstance(error, FileNotFoundError) or "NoSuchBucket" in told:
+            raise FileNotFoundError(f"{place}: there is no such file or bucket") from error
+        if isinstance(error, PermissionError) or type(error).__name__ in _DENIED:
+            raise InputError(
+                f"{place}: access is denied; check the keys and the rights of this place"
+            ) from error
+        reason = " ".join(told.partition("Debug source")[0].split())[:300]
+        raise ConnectionError(f"{place}: this place cannot be reached ({reason})") from error
 
 
 def write_npz(
@@ -64,23 +282,84 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
     Raises
     ------
     InputError
-        The file is missing or damaged, or lacks one of the names.
+        The file is missing or damaged, or lacks one of the names, or would unpack to more than
+        256 MiB and fifty times its size; the environment variable FINSLER_UNPACK_GIB allows more.
     """
+    place = location(path)
+    if is_local(place) and not place.is_file():
+        raise InputError(f"{path}: there is no such file; check the path")
     try:
-        # Opened here: numpy leaves the file open where it is no archive.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-            return {name: data[name] for name in names}
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file; check the path") from error
-    except KeyError as error:
-        raise InputError(
-            f"{path}: the file holds no array {error}; was it written by finsler?"
-        ) from error
-    except PermissionError:
+        with _opened(path) as file, zipfile.ZipFile(file) as archive:
+            allowed, found = _unpackable(file.seek(0, os.SEEK_END)), {}
+            for name in names:
+                member = archive.NameToInfo.get(f"{name}.npy")
+                if member is None:
+                    raise InputError(f"{path}: the file holds no array {name[:40]!r}")
+                allowed -= member.file_size
+                if allowed < 0:
+                    raise InputError(
+                        f"{path}: the file would unpack to far more than its size; set"
+                        f" {UNPACK_GIB} to the GiB that it may take, if that is meant"
+                    )
+                found[name] = _array(archive, member)
+            return found
+    except (InputError, PermissionError, ConnectionError):
         raise
     # A damaged archive raises nearly anything, from zipfile and zlib as well as from numpy.
     except Exception as error:
-        raise InputError(f"{path}: this is not an npz file of plain arrays ({error})") from error
+        raise InputError(
+            f"{path}: this is not an npz file of plain arrays ({type(error).__name__})"
+        ) from error
+
+
+def _unpackable(size: int) -> int:
+    """Bytes that an archive of a size may unpack to."""
+    text = os.environ.get(UNPACK_GIB, "0")
+    if not text.isdecimal():
+        raise InputError(f"{UNPACK_GIB} is {text!r}; it must be a whole number of GiB")
+    return max(_UNPACKED, _RATIO * size, int(text) * 2**30)
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array, whose header says exactly what is stored; anything else raises."""
+    # Other methods unpack any amount at once.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("method of compression")
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, _, kind = read(file)
+        stored = member.file_size - file.tell()
+    size = math.prod(shape) * kind.itemsize
+    if kind.kind not in "biufcUS" or not kind.itemsize or min(shape, default=0) < 0:
+        raise ValueError("kind or shape")
+    if size != stored:
+        raise ValueError("size")
+    with archive.open(member) as file:
+        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    if kind.kind == "U":
+        _require_characters(array)
+    return array.astype(kind.newbyteorder("="), copy=False)
+
+
+def _require_characters(array: NDArray[Any]) -> None:
+    """Raise where a text holds what is no character, which Python cannot take."""
+    codes = array.reshape(-1).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    if (codes > 0x10FFFF).any() or ((codes >= 0xD800) & (codes < 0xE000)).any():
+        raise ValueError("text")
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
+    place = location(path)
+    if is_local(place):
+        return place.open("rb")
+    try:
+        return io.BytesIO(read_bytes(place))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file; check the path") from error
 
 
 def record(config: Mapping[str, Any]) -> str:

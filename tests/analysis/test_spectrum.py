@@ -126,6 +126,7 @@ def test_units_do_not_matter(scale):
     assert np.allclose(there.eigenvalues * scale**2, here.eigenvalues, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::finsler.mesh.health.MeshWarning")
 def test_needles_do_not_spoil_it():
     mesh = primitives.bumpy_sphere(14)
     vertices = mesh.vertices.copy()

@@ -124,6 +124,24 @@ def test_missing_shapes_are_told(tmp_path):
     assert "no predictions: 1 of the test shapes" in run(path).stdout
 
 
+def test_shapes_that_cannot_be_read_are_skipped_if_asked(seeds, monkeypatch):
+    def broken(name):
+        if name == "b":
+            raise InputError("b.off: the file is empty")
+        return load(name)
+
+    torn = Collection("prisms", ("r",), ("a", "b"), "r", broken)
+    monkeypatch.setattr(finsler.data, "open_collection", lambda text: torn)
+    with pytest.raises(InputError, match="the file is empty"):
+        run(seeds[0])
+    result = run(seeds[0], "--skip-failed", "--json")
+    assert result.exit_code == 1
+    assert result.stderr.strip() == "failed: b: b.off: the file is empty"
+    found = json.loads(result.stdout)
+    assert found["failed"] == {"b": "b.off: the file is empty"}
+    assert found["summary"]["every"]["exact"]["mean"] == 1.0
+
+
 def test_same_file_names_are_told_apart(tmp_path):
     paths = []
     for k in (0, 1):

@@ -1,6 +1,7 @@
 """Packing, preparing, and what happens when it is interrupted or damaged."""
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,10 @@ import pytest
 
 import finsler
 from finsler import TriMesh, primitives
+from finsler.cli.main import main
+from finsler.cluster import Workers
 from finsler.data import Collection, PrepareConfig, Shape, Store, pack, packed, prepare
+from finsler.data.preparation import PreparationError
 from finsler.data.store import key_of, normalised, prepare_shape
 from finsler.mesh.measures import edge_lengths
 
@@ -229,6 +233,39 @@ class TestPrepare:
         with pytest.raises(finsler.InputError, match="no finished store"):
             Store.open(tmp_path)
 
+    def test_bad_shapes_do_not_stop_the_others(self, bumps, tmp_path):
+        bad = TriMesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]])
+        flat = Shape("flat", bad, np.zeros(3, dtype=np.int64), np.ones(3, dtype=bool))
+
+        def load(name):
+            if name == "unread":
+                raise finsler.InputError("unread.off: cut short")
+            return flat if name == "flat" else bumps[name]
+
+        train, test = ("unread", *bumps.train), ("flat", *bumps.test)
+        mixed = Collection("mixed", train, test, bumps.reference, load)
+        events = []
+        with pytest.raises(PreparationError, match="2 of 6 shapes") as raised:
+            prepare(mixed, tmp_path, CONFIG, progress=lambda *event: events.append(event))
+        assert set(raised.value.failed) == {"unread", "flat"}
+        assert raised.value.failed["unread"] == "unread.off: cut short"
+        assert "face 0 has no area" in raised.value.failed["flat"]
+        assert events.count(("flat", "failed")) == 1
+        with pytest.raises(finsler.InputError, match="no finished store"):
+            Store.open(tmp_path)
+        done = prepare(mixed, tmp_path, CONFIG, skip_failed=True)
+        assert (done.computed, done.found) == (0, 4)
+        store = Store.open(tmp_path)
+        assert (store.train, store.test) == (bumps.train, bumps.test)
+        assert store.failed == done.failed == raised.value.failed
+
+    def test_workers_may_read_the_shapes_themselves(self, bumps, tmp_path):
+        pack(bumps, tmp_path / "bumps.npz")
+        source = f"pack:{tmp_path}/bumps.npz"
+        prepare(bumps, tmp_path / "sent", CONFIG)
+        prepare(packed(tmp_path / "bumps.npz"), tmp_path / "read", CONFIG, source=source)
+        assert contents(tmp_path / "sent") == contents(tmp_path / "read")
+
     def test_refusals(self, bumps, tmp_path):
         with pytest.raises(finsler.InputError, match="jobs is 0"):
             prepare(bumps, tmp_path, CONFIG, jobs=0)
@@ -296,6 +333,55 @@ def test_killed_and_run_again_gives_the_undisturbed_store(tmp_path):
     assert len(list(entries.glob("*.npz"))) < 8
     assert run(tmp_path / "killed").wait() == 0
     assert contents(tmp_path / "killed") == contents(tmp_path / "calm")
+
+
+def test_a_worker_killed_while_it_prepares_changes_nothing(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    many = collection(8, frequency=8)
+    config = dataclasses.replace(CONFIG, eigenpairs=40)
+    prepare(many, tmp_path / "calm", config)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        victim = next(iter(cluster.workers.values())).pid
+        killed = []
+
+        def kill(name, outcome):
+            if not killed:
+                killed.append(name)
+                os.kill(victim, signal.SIGKILL)
+
+        crew = Workers(scheduler=cluster.scheduler_address)
+        done = prepare(many, tmp_path / "killed", config, workers=crew, progress=kill)
+    assert killed and done.failed == {}
+    assert contents(tmp_path / "killed") == contents(tmp_path / "calm")
+    assert list(done.store.keys) == list(Store.open(tmp_path / "calm").keys)
+
+
+def test_prepare_command_names_what_failed(tmp_path, capsys, monkeypatch):
+    bumps = collection(2)
+    bad = TriMesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]])
+    flat = Shape("flat", bad, np.zeros(3, dtype=np.int64), np.ones(3, dtype=bool))
+    load = {"flat": flat, **{name: bumps[name] for name in bumps.names}}.__getitem__
+    mixed = Collection("mixed", (*bumps.train, "flat"), bumps.test, bumps.reference, load)
+    pack(mixed, tmp_path / "mixed.npz")
+    store = str(tmp_path / "store")
+    command = ["finsler", "prepare", f"pack:{tmp_path}/mixed.npz", "-o", store, "--json"]
+    command += ["--descriptor", "xyz", "--angles", "2", "--jobs", "1"]
+    for more, finished in (([], False), (["--skip-failed"], True)):
+        monkeypatch.setattr(sys, "argv", [*command, *more])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        told = capsys.readouterr()
+        assert stopped.value.code == 1
+        assert "failed: flat: face 0 has no area" in told.err
+        assert list(json.loads(told.out)["failed"]) == ["flat"]
+        assert (tmp_path / "store" / "store.json").exists() == finished
+    monkeypatch.setattr(sys, "argv", [*command, "--scheduler", "tcp://127.0.0.1:9"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "workers of its own" in capsys.readouterr().err
 
 
 def test_pack_command(tmp_path):

@@ -120,6 +120,7 @@ def test_signs_agree_between_neighbours_where_a_global_sign_exists():
     assert (np.einsum("ei,ei->e", u_max[first], u_max[second]) > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore::finsler.mesh.health.MeshWarning")
 @pytest.mark.parametrize(
     ("vertices", "faces"),
     [

@@ -59,6 +59,7 @@ def test_own_angles_and_refusals():
         finsler.angle_stack(MESH, alpha=5.0, tau=tau, frames=FRAMES)
 
 
+@pytest.mark.filterwarnings("ignore::finsler.mesh.health.MeshWarning")
 def test_non_manifold_edges_and_several_faces_a_side_assemble():
     # Three faces on one edge: the weights add up, nothing else changes.
     fan = finsler.TriMesh(

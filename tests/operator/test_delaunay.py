@@ -39,8 +39,8 @@ def test_plane_with_a_constant_tensor_has_exact_energies_of_linear_functions(rat
     mesh = jittered_plane()
     turn = np.array([[np.cos(0.4), -np.sin(0.4)], [np.sin(0.4), np.cos(0.4)]])
     tensor = turn @ np.diag([1.0, 1.0 / ratio]) @ turn.T
-    found = delaunay_laplacian(mesh, constant_tensor(mesh, tensor))
-    assert found.shortened == 0.0 and found.negative_after == 0.0
+    found = delaunay_laplacian(mesh, constant_tensor(mesh, tensor), cover=False)
+    assert found.shortened == 0.0
     for slope in ([1.0, 0.0], [0.0, 1.0], [0.6, -0.8]):
         expected = np.array(slope) @ tensor @ slope
         linear = mesh.vertices[:, :2] @ slope
@@ -124,11 +124,41 @@ def test_varying_strength_leaves_few():
     assert found.negative_after < 0.1 * found.negative_before
 
 
-def test_boundaries_and_edges_of_three_faces_are_kept():
+@pytest.mark.filterwarnings("ignore::finsler.mesh.health.MeshWarning")
+def test_boundaries_and_edges_of_three_faces_are_kept_without_a_cover():
     fan = TriMesh(
         [[0, 0, 0], [1, 0, 0], [0.5, 1, 0], [0.5, -1, 0], [0.5, 0, 1]],
         [[0, 1, 2], [1, 0, 3], [0, 1, 4]],
     )
-    found = delaunay_laplacian(fan, np.tile(np.diag([1.0, 0.01, 1.0]), (3, 1, 1)))
+    found = delaunay_laplacian(fan, np.tile(np.diag([1.0, 0.01, 1.0]), (3, 1, 1)), cover=False)
     assert found.flips == 0
     assert np.array_equal(found.faces, fan.faces)
+
+
+@pytest.mark.parametrize("ratio", [5.0, 50.0])
+def test_on_the_cover_boundaries_have_no_negative_weights_either(ratio):
+    mesh = jittered_plane()
+    tensors = constant_tensor(mesh, np.diag([1.0, 1.0 / ratio]))
+    kept = delaunay_laplacian(mesh, tensors, cover=False)
+    found = delaunay_laplacian(mesh, tensors)
+    assert found.negative_before > kept.negative_after > found.negative_after == 0.0
+    assert found.faces.shape == (2 * mesh.n_faces, 3)
+
+
+def test_a_face_and_its_back_make_the_closed_surface_twice():
+    mesh, diffusivity = curved()
+    once = delaunay_laplacian(mesh, diffusivity)
+    faces = mesh.faces.copy()
+    faces[::3] = faces[::3, ::-1]  # the tensors do not mind
+    turned = delaunay_laplacian(TriMesh(mesh.vertices, faces), diffusivity)
+    assert len(turned.faces) == 2 * len(once.faces) and turned.negative_after == 0.0
+    difference = abs(turned.laplacian.stiffness - once.laplacian.stiffness)
+    assert difference.max() < 1e-9 * abs(once.laplacian.stiffness).max()
+
+
+def test_negative_share_of_an_obtuse_pair():
+    # Two obtuse faces on one long edge: of five pairs of neighbours that one has a negative weight.
+    mesh = TriMesh([[0, 0, 0], [4, 0, 0], [2, 1, 0], [2, -1, 0]], [[0, 1, 2], [1, 0, 3]])
+    assert finsler.lbo(mesh).negative_share == pytest.approx(0.2)
+    found = delaunay_laplacian(mesh, np.tile(np.eye(3), (2, 1, 1)), cover=False)
+    assert (found.negative_before, found.negative_after, found.flips) == (0.2, 0.0, 1)

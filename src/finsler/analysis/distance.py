@@ -9,6 +9,7 @@ from finsler.analysis.arguments import vertex_set
 from finsler.analysis.eikonal import Eikonal
 from finsler.analysis.randers_heat import RandersHeat
 from finsler.errors import InputError
+from finsler.memory import require
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.metric.randers import RandersMetric
 
@@ -21,6 +22,7 @@ def randers_distance(
     reverse: bool = False,
     each: bool = False,
     method: str = "eikonal",
+    solver: str = "auto",
 ) -> FloatArray:
     """Distance from the sources to every vertex, in which there and back may differ.
 
@@ -40,6 +42,8 @@ def randers_distance(
         two linear solves a source after one factorisation, see
         [`RandersHeat`][finsler.RandersHeat] to keep that for later calls; a few
         per cent of error, smooth.
+    solver : {"auto", "direct", "iterative"}
+        Of the method "heat", see there; the other has no system to solve.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def randers_distance(
     Raises
     ------
     InputError
-        No source, an index out of range, an unknown method.
+        No source, an index out of range, an unknown method or solver, or too little memory.
 
     Examples
     --------
@@ -65,9 +69,11 @@ def randers_distance(
     if method not in ("eikonal", "heat"):
         raise InputError(f'method must be "eikonal" or "heat", not {method!r}')
     if method == "heat":
-        return RandersHeat(mesh, metric).distance(sources, reverse=reverse, each=each)
+        heat = RandersHeat(mesh, metric, solver=solver)
+        return heat.distance(sources, reverse=reverse, each=each)
+    require("eikonal", mesh.n_vertices)
     points = vertex_set(sources, mesh.n_vertices)
-    solver = Eikonal.of(mesh, metric.reversed() if reverse else metric)
+    front = Eikonal.of(mesh, metric.reversed() if reverse else metric)
     if not each:
-        return solver.distance(points)
-    return np.stack([solver.distance(points[i : i + 1]) for i in range(len(points))], axis=1)
+        return front.distance(points)
+    return np.stack([front.distance(points[i : i + 1]) for i in range(len(points))], axis=1)

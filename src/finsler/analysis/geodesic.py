@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from finsler.analysis.arguments import vertex_set
-from finsler.errors import InputError
+from finsler.errors import ConvergenceError, InputError
+from finsler.memory import require
 from finsler.mesh.measures import require_usable_faces
-from finsler.mesh.topology import vertex_components
+from finsler.mesh.topology import nonmanifold_edges, nonmanifold_vertices, vertex_components
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 
 # Distance from a set of sources to every vertex.
@@ -102,6 +103,8 @@ def _solver(mesh: TriMesh, method: str) -> _FromSet:
     if method not in builders:
         raise InputError(f'method must be "heat", "fmm" or "exact", not {method!r}')
     require_usable_faces(mesh)
+    if method != "heat":
+        _require_manifold(mesh, method)
     try:
         return builders[method](mesh)
     except ImportError as error:
@@ -115,7 +118,24 @@ def _solver(mesh: TriMesh, method: str) -> _FromSet:
         ) from error
 
 
+def _require_manifold(mesh: TriMesh, method: str) -> None:
+    """Raise before a library that only knows manifolds reads what is not there."""
+    remedy = f'method="{method}" needs a manifold: take "heat", or mend it with finsler.repair'
+    crowded, joined = nonmanifold_edges(mesh), nonmanifold_vertices(mesh)
+    if len(crowded):
+        raise InputError(
+            f"the edge between vertices {crowded[0, 0]} and {crowded[0, 1]} has more than two faces"
+            f" ({len(crowded)} such edges); {remedy}"
+        )
+    if len(joined):
+        raise InputError(
+            f"vertex {joined[0]} joins separate fans of faces ({len(joined)} such vertices);"
+            f" {remedy}"
+        )
+
+
 def _heat(mesh: TriMesh) -> _FromSet:
+    require("geodesic", mesh.n_vertices)
     from potpourri3d import MeshHeatMethodDistanceSolver
 
     solver = MeshHeatMethodDistanceSolver(mesh.vertices, mesh.faces)
@@ -140,6 +160,11 @@ def _exact(mesh: TriMesh) -> _FromSet:
         reached = np.flatnonzero(np.isin(part, part[points]))
         found = np.full(mesh.n_vertices, np.inf)
         found[reached] = solver.geodesicDistances(points, reached)[0]
+        if not np.isfinite(found[reached]).all():
+            raise ConvergenceError(
+                'method="exact" loses its way on this mesh, which probably has needle-like faces;'
+                ' take "heat", or remesh it'
+            )
         return found
 
     return distance

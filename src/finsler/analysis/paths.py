@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from finsler.analysis.arguments import vertex_set
 from finsler.analysis.eikonal import opposite_vertices, update_geometry
 from finsler.errors import ConvergenceError, InputError
-from finsler.mesh.topology import edges
+from finsler.mesh.health import warn_of
+from finsler.mesh.topology import edges, nonmanifold_edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 from finsler.metric.randers import RandersMetric
 
@@ -117,7 +118,10 @@ class _Tracer:
 
         self.mesh, self.metric, self.distance, self.sources = mesh, metric, distance, sources
         self.start, self.corner = corners_by_vertex(mesh.faces, mesh.n_vertices)
-        pairs = edges(mesh).pairs
+        table = edges(mesh)
+        # The way does not cross an edge of many faces, but follows it.
+        warn_of({"nonmanifold_edges": len(nonmanifold_edges(mesh, table))})
+        pairs = table.pairs
         self.across = np.full(3 * mesh.n_faces, -1, dtype=np.int64)
         self.across[pairs[:, 0]] = pairs[:, 1]
         self.across[pairs[:, 1]] = pairs[:, 0]

@@ -12,11 +12,14 @@ from scipy.sparse import csgraph
 from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.lanczos import block_lanczos
 from finsler.errors import ConvergenceError, InputError
-from finsler.factor import factorise
+from finsler.factor import factorise, iterate
+from finsler.memory import choose
 from finsler.mesh.trimesh import FloatArray
 from finsler.operator.laplacian import Laplacian
 
 _BLOCK = 8
+# The least tolerance of the iterative solver, whose systems are solved to a hundredth of it.
+_ITERATIVE_TOLERANCE = 1e-8
 # Residual ‖Wφ − λSφ‖_{S⁻¹} relative to the largest eigenvalue asked for, above which we give up.
 _WORST_RESIDUAL = 1e-5
 
@@ -36,12 +39,15 @@ class Spectrum:
         The S in which they are orthonormal.
     residuals : (k,)
         ‖Wφ − λSφ‖ / λ_k, in the norm of the inverse (lumped) mass.
+    solver : {"direct", "iterative"}
+        How systems were solved on the way.
     """
 
     eigenvalues: FloatArray
     eigenvectors: FloatArray
     mass: FloatArray | sparse.csr_array
     residuals: FloatArray
+    solver: str = "direct"
 
     def coefficients(self, functions: ArrayLike) -> FloatArray:
         """Fourier coefficients Φᵀ S f, (k,) of a function (n,) or (k, c) of functions (n, c).
@@ -80,12 +86,14 @@ def spectrum(
     mass: sparse.csr_array | None = None,
     tolerance: float = 1e-9,
     seed: int = 0,
+    solver: str = "auto",
 ) -> Spectrum:
     """The k smallest eigenpairs of a Laplacian.
 
-    Shift-and-invert with one sparse Cholesky factor and a block Lanczos iteration; a dense solver
-    where k is close to n. Connected components are solved one by one, so equal pieces with equal
-    eigenvalues are all found. Works in any unit of length.
+    Shift-and-invert with one sparse Cholesky factor (or, in less memory, conjugate gradients with
+    multigrid) and a block Lanczos iteration; a dense solver where k is close to n. Connected
+    components are solved one by one, so equal pieces with equal eigenvalues are all found. Works
+    in any unit of length.
 
     Parameters
     ----------
@@ -100,11 +108,16 @@ def spectrum(
         errors are of the order of its square.
     seed : int
         Of the random start.
+    solver : {"auto", "direct", "iterative"}
+        "iterative" needs no factor, takes several times longer, and finds eigenvalues that agree
+        to 1e-9 of the largest; tolerances below 1e-8 are raised to that. "auto" is direct where
+        that fits into memory.
 
     Raises
     ------
     InputError
-        k out of range, or the matrices are not finite, or the stiffness is not semidefinite.
+        k out of range, or too large for the memory that is free, or the matrices are not finite, or
+        the stiffness is not semidefinite.
     ConvergenceError
         Some pairs did not converge, or their residual is too large to be of use.
 
@@ -127,10 +140,10 @@ def spectrum(
             "the Laplacian has entries that are not finite, or a mass that is not positive"
         )
 
-    pairs = _by_component(stiffness, masses, k, tolerance, seed)
-    vectors = _with_fixed_signs(pairs.vectors)
-    residual = stiffness @ vectors - masses @ (vectors * pairs.values)
-    norms = np.sqrt(np.einsum("ij,ij,i->j", residual, residual, 1.0 / laplacian.mass))
+    chosen = choose("spectrum", n, solver, k=k)
+    pairs = _by_component(stiffness, masses, k, _Method(tolerance, seed, chosen))
+    _fix_signs(pairs.vectors)
+    norms = _residuals(stiffness, masses, laplacian.mass, pairs)
     scale = max(float(pairs.values[-1]), _shift(stiffness, masses))
     if not (norms <= _WORST_RESIDUAL * scale).all():
         worst = int(np.argmax(norms))
@@ -140,7 +153,7 @@ def spectrum(
             " remesh it"
         )
     used = laplacian.mass if mass is None else masses
-    return Spectrum(pairs.values, vectors, used, norms / scale)
+    return Spectrum(pairs.values, pairs.vectors, used, norms / scale, chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +162,15 @@ class _Pairs:
     vectors: FloatArray
 
 
+@dataclass(frozen=True)
+class _Method:
+    tolerance: float
+    seed: int
+    solver: str
+
+
 def _by_component(
-    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, tolerance: float, seed: int
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
 ) -> _Pairs:
     """Smallest k pairs overall: each component's share by area, more where that was too few."""
     links = sparse.csr_array(
@@ -158,7 +178,7 @@ def _by_component(
     )
     count, label = csgraph.connected_components(links, directed=False)
     if count == 1:
-        return _connected(stiffness, mass, k, tolerance, seed)
+        return _connected(stiffness, mass, k, method)
     order = np.argsort(label, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(label))[:-1])
     weight = np.asarray(mass.sum(axis=1)).ravel()
@@ -170,7 +190,7 @@ def _by_component(
             pairs = solved[c]
             if pairs is None or len(pairs.values) < wanted[c]:
                 local, weights = stiffness[part][:, part], mass[part][:, part]
-                solved[c] = _connected(local, weights, wanted[c], tolerance, seed)
+                solved[c] = _connected(local, weights, wanted[c], method)
         done = [pairs for pairs in solved if pairs is not None]
         values = np.sort(np.concatenate([pairs.values for pairs in done]))
         # A component whose last computed value lies below the cut may hide further ones below it.
@@ -201,7 +221,7 @@ def _merged(
 
 
 def _connected(
-    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, tolerance: float, seed: int
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
 ) -> _Pairs:
     n = stiffness.shape[0]
     if n <= 300 or 3 * k + 24 * _BLOCK > n:
@@ -210,9 +230,14 @@ def _connected(
         )
         return _Pairs(values, vectors)
     shift = _shift(stiffness, mass)
-    solve = factorise(sparse.csr_array(stiffness + shift * mass))
+    system = sparse.csr_array(stiffness + shift * mass)
+    if method.solver == "direct":
+        solve, tolerance = factorise(system), method.tolerance
+    else:
+        tolerance = max(method.tolerance, _ITERATIVE_TOLERANCE)
+        solve = iterate(system, tolerance=0.01 * tolerance)
     found = block_lanczos(
-        solve, lambda x: mass @ x, n, k, block=_BLOCK, tolerance=tolerance, seed=seed
+        solve, lambda x: mass @ x, n, k, block=_BLOCK, tolerance=tolerance, seed=method.seed
     )
     return _Pairs(1.0 / found.values - shift, found.vectors)
 
@@ -226,8 +251,22 @@ def _shift(stiffness: sparse.csr_array, mass: sparse.csr_array) -> float:
     return float(0.1 * np.median(stiffness.diagonal() / mass.diagonal()) / stiffness.shape[0])
 
 
-def _with_fixed_signs(vectors: FloatArray) -> FloatArray:
-    size = np.abs(vectors)
-    leading = np.argmax(size >= (1.0 - 1e-6) * size.max(axis=0), axis=0)
-    sign = np.sign(vectors[leading, np.arange(vectors.shape[1])])
-    return vectors * np.where(sign == 0, 1.0, sign)
+def _residuals(
+    stiffness: sparse.csr_array, mass: sparse.csr_array, lumped: FloatArray, pairs: _Pairs
+) -> FloatArray:
+    """‖Wφ − λSφ‖ of each pair, a few columns at a time."""
+    norms = np.empty(len(pairs.values))
+    for start in range(0, len(norms), _BLOCK):
+        few = slice(start, start + _BLOCK)
+        phi = pairs.vectors[:, few]
+        residual = stiffness @ phi - mass @ (phi * pairs.values[few])
+        norms[few] = np.sqrt(np.einsum("ij,ij,i->j", residual, residual, 1.0 / lumped))
+    return norms
+
+
+def _fix_signs(vectors: FloatArray) -> None:
+    for column in vectors.T:
+        size = np.abs(column)
+        leading = np.argmax(size >= (1.0 - 1e-6) * size.max())
+        if column[leading] < 0.0:
+            column *= -1.0

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli.cluster_options import (
+    Jobs,
+    Retries,
+    Scheduler,
+    WorkerMemory,
+    refuse_workers,
+    workers,
+)
+from finsler.cli.description import SPECTRAL, Description, Descriptor, describe_many
 from finsler.cli.options import (
     Alpha,
     AsJson,
     Kind,
-    MeshFile,
     Omega,
     OmegaField,
     OperatorChoice,
@@ -21,12 +28,11 @@ from finsler.cli.options import (
     Peak,
     Smoothing,
     Tau,
-    working,
 )
 from finsler.cli.results import checked_target
 
 if TYPE_CHECKING:
-    from finsler.mesh import TriMesh
+    from finsler.cluster import Workers
     from finsler.mesh.trimesh import FloatArray, IntArray
 
 _SHARE = 0.09
@@ -34,21 +40,15 @@ _BINS = 10
 _PAIRS = 100
 
 
-class Descriptor(StrEnum):
-    """Which descriptor."""
-
-    shot = "shot"
-    hks = "hks"
-    wks = "wks"
-    xyz = "xyz"
-    normals = "normals"
-
-
-_SPECTRAL = (Descriptor.hks, Descriptor.wks)
-
-
 def describe(
-    mesh: MeshFile,
+    meshes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MESH...",
+            help="Mesh file: .off, .obj, .ply, .stl, .glb, .gltf; or several, a folder of them, or"
+            " a collection such as faust_r:PATH, with a folder as --out.",
+        ),
+    ],
     descriptor: Annotated[
         Descriptor,
         typer.Option(
@@ -96,54 +96,85 @@ def describe(
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the descriptors to this .npz."),
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the descriptors to this .npz; of many meshes to this folder, or s3://...",
+        ),
     ] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    retries: Retries = 2,
+    worker_memory: WorkerMemory = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe each vertex of a mesh by a row of numbers.
+    """Describe each vertex of a mesh, or of many, by a row of numbers.
 
     SHOT sees the surface within a ball and does not change when the shape is moved; signatures see
     all of it and do not change when it bends without stretching, except through their operator. A
     vertex with fewer than five neighbours in the ball gets a row of zeros.
 
-    Example: `finsler describe cat.off --descriptor shot --radius 0.09 -o cat_shot.npz`
-    """
-    from finsler.files import write_npz
-    from finsler.mesh import load_mesh
+    Of many meshes each gets a file, and meshes.csv lists them all with seconds and errors. What is
+    there already is not computed again; a mesh that fails stops none of the others, and the exit
+    code is 1.
 
-    checked_target(out, (".npz",))
+    Example: `finsler describe cat.off --descriptor shot --radius 0.09 -o cat_shot.npz`, or many
+    `finsler describe scans/*.ply -o described`
+    """
+    from finsler.errors import InputError
+
     _check_options(
         descriptor,
         only_shot={"--radius": radius, "--bins": bins, "--as-released": as_released or None},
         only_spectral={"--angles": angles, "--count": count, "-k": k},
     )
-    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
     _check_angles(descriptor, kind, angles)
-    surface = load_mesh(mesh)
-    config: dict[str, Any] = {"mesh": mesh.name, "descriptor": descriptor.value}
-    report: dict[str, Any] = {}
-    arrays: dict[str, Any] = {}
-    if descriptor is Descriptor.shot:
-        share = _SHARE if radius is None else radius
-        config |= {"radius": share, "bins": bins or _BINS, "as_released": as_released}
-        length = _radius(surface, share)
-        values, neighbors = _shot(surface, length, bins or _BINS, as_released)
-        arrays["neighbors"] = neighbors
-        report = {"radius": length, "neighbors": _neighbor_statistics(neighbors, values)}
-    elif descriptor in _SPECTRAL:
-        config |= {"k": k or _PAIRS, "angles": angles or 1, "count": count, **choice.config()}
-        values = _signature(surface, descriptor, choice, angles or 1, count, k or _PAIRS)
-    else:
-        values = _plain(surface, descriptor)
+    description = Description(
+        descriptor=descriptor,
+        share=_SHARE if radius is None else radius,
+        bins=bins or _BINS,
+        as_released=as_released,
+        angles=angles or 1,
+        count=count,
+        k=k or _PAIRS,
+        operator=OperatorChoice(kind, alpha, tau, omega, peak, smoothing),
+    )
+    if len(meshes) == 1 and ":" not in meshes[0] and not Path(meshes[0]).is_dir():
+        refuse_workers(scheduler, jobs, worker_memory)
+        _describe_one(Path(meshes[0]), None if out is None else Path(out), description, as_json)
+        return
+    if out is None:
+        raise InputError("the descriptors of many meshes are written to a folder: give --out")
+
+    def crew(tasks: int) -> Workers:
+        return workers(scheduler, jobs, retries, worker_memory, tasks=tasks)
+
+    describe_many(meshes, out, description, crew, as_json=as_json)
+
+
+def _describe_one(path: Path, out: Path | None, description: Description, as_json: bool) -> None:
+    """Describe one mesh; write and print what is asked for."""
+    from finsler.files import write_npz
+    from finsler.mesh import load_mesh
+
+    checked_target(out, (".npz",))
+    described = description.of(load_mesh(path))
+    values = described.values
+    config = {"mesh": path.name, **description.config()}
     if out is not None:
-        write_npz(out, {"descriptors": values, **arrays}, config)
+        write_npz(out, described.arrays(), config)
+    more: dict[str, Any] = {}
+    if described.neighbors is not None:
+        neighbors = _neighbor_statistics(described.neighbors, values)
+        more = {"radius": described.radius, "neighbors": neighbors}
     report = {
-        "descriptor": descriptor.value,
+        "descriptor": description.descriptor.value,
         "shape": list(values.shape),
         "norms": _norm_statistics(values),
-        **report,
-        "files": [str(path) for path in (out,) if path is not None],
+        **more,
+        "files": [] if out is None else [str(out)],
         "config": config,
     }
     if as_json:
@@ -159,7 +190,7 @@ def _check_options(
     from finsler.errors import InputError
 
     idle = ({} if descriptor is Descriptor.shot else only_shot) | (
-        {} if descriptor in _SPECTRAL else only_spectral
+        {} if descriptor in SPECTRAL else only_spectral
     )
     for name, value in idle.items():
         if value is not None:
@@ -172,64 +203,12 @@ def _check_options(
 def _check_angles(descriptor: Descriptor, kind: Kind, angles: int | None) -> None:
     from finsler.errors import InputError
 
-    if descriptor not in _SPECTRAL and kind is not Kind.lbo:
+    if descriptor not in SPECTRAL and kind is not Kind.lbo:
         raise InputError(f"--operator has no effect on {descriptor.value}; leave it out")
     if kind is Kind.lbo and angles is not None:
         raise InputError(
             "--angles has no effect on the lbo, which is isotropic; add --operator albo or flbo"
         )
-
-
-def _radius(mesh: TriMesh, share: float) -> float:
-    """The radius in the unit of the mesh."""
-    from finsler.descriptors import shot_radius
-    from finsler.errors import InputError
-
-    if not 0.0 < share < float("inf"):
-        raise InputError(f"--radius is {share}; it must be positive and finite")
-    radius = shot_radius(mesh, share)
-    if radius == 0.0:
-        raise InputError("the mesh has no area, so there is no radius; mend it: finsler info")
-    return radius
-
-
-def _shot(
-    mesh: TriMesh, radius: float, bins: int, as_released: bool
-) -> tuple[FloatArray, IntArray]:
-    """Descriptors, and the number of neighbours of each vertex."""
-    from finsler.descriptors import shot, shot_frames
-
-    with working("SHOT"):
-        frames = shot_frames(mesh, radius=radius, as_released=as_released)
-        values = shot(mesh, radius=radius, bins=bins, frames=frames, as_released=as_released)
-    return values, frames.neighbors
-
-
-def _signature(
-    mesh: TriMesh,
-    descriptor: Descriptor,
-    choice: OperatorChoice,
-    angles: int,
-    count: int | None,
-    pairs: int,
-) -> FloatArray:
-    """Heat or wave kernel signatures of one operator for each angle."""
-    from finsler.analysis import spectrum
-    from finsler.descriptors import hks, wks
-
-    spectra = []
-    degrees = [180.0 * angle / angles for angle in range(angles)]
-    for number, laplacian in enumerate(choice.stack(mesh, degrees), start=1):
-        with working(f"{pairs} eigenpairs, angle {number} of {angles}"):
-            spectra.append(spectrum(laplacian, pairs))
-    signature = hks if descriptor is Descriptor.hks else wks
-    return signature(spectra) if count is None else signature(spectra, count=count)
-
-
-def _plain(mesh: TriMesh, descriptor: Descriptor) -> FloatArray:
-    from finsler.mesh.measures import vertex_normals
-
-    return mesh.vertices if descriptor is Descriptor.xyz else vertex_normals(mesh)
 
 
 def _norm_statistics(values: FloatArray) -> dict[str, float]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from finsler.cli.distance_pictures import camera_of, distance_panels, write_front
+from finsler.cli.limits import MemoryLimit, Solver, SolverChoice, chosen_solver
 from finsler.cli.options import (
     AsJson,
     FigureFile,
@@ -33,7 +34,11 @@ from finsler.cli.results import (
     nearest_vertex,
     write_functions,
 )
-from finsler.cli.trips import Method, corners, functions_of, summary, traced
+from finsler.cli.trips import Method, Trip, corners, functions_of, summary, traced
+
+if TYPE_CHECKING:
+    from finsler.mesh import TriMesh
+    from finsler.metric import RandersMetric
 
 _OPTIONS = {
     Metric.wind: ("wind",),
@@ -97,6 +102,8 @@ def distance(
             " the heat method for the surface's own lengths, without any metric option."
         ),
     ] = Method.eikonal,
+    solver: SolverChoice = Solver.auto,
+    memory: MemoryLimit = None,
     path_to: Annotated[
         int | None,
         typer.Option(metavar="VERTEX", help="Trace a shortest path between here and the sources."),
@@ -127,6 +134,7 @@ def distance(
     """
     from finsler.analysis.arguments import vertex_indices
     from finsler.errors import InputError
+    from finsler.memory import require
     from finsler.mesh import load_mesh
     from finsler.view import save_figure
 
@@ -135,22 +143,33 @@ def distance(
     checked_target(animate, ANIMATION_ENDINGS)
     if both and reverse:
         raise InputError("--both already includes the way of --reverse; leave one of them out")
+    if solver is not Solver.auto and method is not Method.heat:
+        raise InputError(f"--solver serves --method heat; --method {method} has no choice of it")
     given = {name for name in context.params if _is_given(context, name)}
     kind = _metric_kind(metric, method, given)
     surface = load_mesh(mesh)
     sources = source or [nearest_vertex(surface)]
     vertex_indices([*sources, *([] if path_to is None else [path_to])], surface.n_vertices)
+    if method is Method.heat:
+        taken = chosen_solver("heat", surface.n_vertices, solver)
+    else:
+        require(method.value, surface.n_vertices)
     curvature = OperatorChoice(Kind.flbo, alpha, tau, omega, peak, smoothing)
     choice = MetricChoice(kind, wind, curvature, theta)
     config = {
         "mesh": mesh.name,
         "sources": sources,
         "method": method.value,
+        **({"solver": taken} if method is Method.heat else {}),
         **choice.config(),
         **({} if path_to is None else {"path_to": path_to}),
     }
     ways = [False, True] if both else [reverse]
-    trips = traced(surface, choice.metric(surface), sources, ways, method, path_to)
+    lengths = choice.metric(surface)
+    if method is Method.heat:
+        trips = _by_heat(surface, lengths, sources, ways, taken, path_to)
+    else:
+        trips = traced(surface, lengths, sources, ways, method, path_to)
 
     if out is not None:
         functions = functions_of(trips)
@@ -172,6 +191,31 @@ def distance(
         print(json.dumps(report, indent=2))
     else:
         _print(report, "" if source else " (nearest the viewer; --source chooses)")
+
+
+def _by_heat(
+    mesh: TriMesh,
+    metric: RandersMetric,
+    sources: list[int],
+    ways: list[bool],
+    solver: str,
+    target: int | None,
+) -> list[Trip]:
+    """As `traced`, by one solver for all ways."""
+    from finsler.analysis import RandersHeat, geodesic_path
+
+    trips = []
+    with working(f"distance, {solver} solver"):
+        heat = RandersHeat(mesh, metric, solver=solver)
+        for way in ways:
+            found = heat.distance(sources, reverse=way)
+            path = (
+                None
+                if target is None
+                else geodesic_path(mesh, metric, found, sources, target, reverse=way)
+            )
+            trips.append(Trip(found, way, path))
+    return trips
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Container
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finsler.cli import reports
+from finsler.cli.cluster_options import (
+    Jobs,
+    Retries,
+    Scheduler,
+    WorkerMemory,
+    progress_bar,
+    say_failed,
+    workers,
+)
 from finsler.cli.options import AsJson
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
+    from finsler.cluster import Pool
     from finsler.data import Collection
     from finsler.evaluation import DistancesOnDemand, Evaluation, Predictions, ReferenceDistances
     from finsler.mesh import TriMesh
@@ -57,11 +68,11 @@ def evaluate(
         ),
     ],
     store: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="STORE",
-            help="For trained networks: the folder of `finsler prepare`, whose test shapes they"
-            " predict.",
+            help="For trained networks: the folder (or s3://...) of `finsler prepare`, whose test"
+            " shapes they predict.",
         ),
     ] = None,
     normalization: Annotated[
@@ -101,6 +112,14 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Write tables and curves as one page: .html."),
     ] = None,
+    skip_failed: Annotated[
+        bool,
+        typer.Option("--skip-failed", help="Score without the test shapes that cannot be read."),
+    ] = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    retries: Retries = 2,
+    worker_memory: WorkerMemory = None,
     as_json: AsJson = False,
 ) -> None:
     """Score predicted correspondences by the Princeton protocol.
@@ -108,15 +127,19 @@ def evaluate(
     For each vertex: the geodesic distance on the reference shape between the predicted and the true
     vertex. Given are the share of exact matches, the share within 0.01, the mean times 100, and the
     area under the cumulative curve over 0..0.25; on the vertices whose truth is given, and on all.
-    With several files also half of the width of Student's 95% interval over the runs.
+    With several files also half of the width of Student's 95% interval over the runs. Distances are
+    what takes time: they are spread over the processes of `--jobs` or the workers of `--scheduler`.
+    With `--skip-failed` shapes that cannot be read are named at the end, and the exit code is 1.
 
     Example: `finsler evaluate seed1.npz seed2.npz --collection faust_r:FAUST_r --table results.md`,
     or `finsler evaluate runs/first/last.safetensors --store store --collection faust_r:FAUST_r`
     """
+    from finsler.cluster import opened
     from finsler.data import open_collection
     from finsler.errors import InputError
     from finsler.evaluation import evaluate as run
     from finsler.evaluation import markdown_report, results_dict, write_results
+    from finsler.evaluation.distances import block_length
     from finsler.files import write_bytes
 
     checked_target(out, (".json",))
@@ -129,22 +152,27 @@ def evaluate(
     shapes = open_collection(collection)
     # Shapes are needed to check the predictions and to score each run: read them once.
     shapes = dataclasses.replace(shapes, load=functools.cache(shapes.load))
+    failed = _unreadable(shapes) if skip_failed else {}
     runs: dict[str, Predictions] = {
-        label: _predictions(path, store, shapes)
+        label: _predictions(path, store, shapes, failed)
         for label, path in zip(_labels(predictions), predictions, strict=True)
     }
     reference = shapes[shapes.reference].mesh
-    measured = distances_on(reference, method=distances.value, cache=cache, memory=memory)
+    blocks = -(-reference.n_vertices // block_length(reference.n_vertices))
     total = sum(len(predicted.names) for predicted in runs.values())
-    with _progress() as bar:
-        task = bar.add_task("scoring", total=total)
-        found = run(
-            runs,
-            shapes,
-            measured,
-            normalization=normalization.value,
-            progress=lambda name: bar.advance(task),
+    with opened(workers(scheduler, jobs, retries, worker_memory, tasks=blocks)) as pool:
+        measured = distances_on(
+            reference, method=distances.value, cache=cache, memory=memory, pool=pool
         )
+        with progress_bar() as bar:
+            task = bar.add_task("scoring", total=total)
+            found = run(
+                runs,
+                shapes,
+                measured,
+                normalization=normalization.value,
+                progress=lambda name: bar.advance(task),
+            )
     config = {
         "predictions": list(runs),
         "collection": shapes.name,
@@ -164,12 +192,29 @@ def evaluate(
         write_results(out, results)
     files = [str(path) for path in (figure, table, report, out) if path is not None]
     if as_json:
-        print(json.dumps({**_short(results), "files": files}, indent=2, allow_nan=False))
+        short = {**_short(results), "failed": failed, "files": files}
+        print(json.dumps(short, indent=2, allow_nan=False))
     else:
         _print(found, files)
+    if failed:
+        say_failed(failed)
+        raise typer.Exit(1)
 
 
-def _check_store(paths: list[Path], store: Path | None) -> None:
+def _unreadable(shapes: Collection) -> dict[str, str]:
+    """The test shapes that cannot be read, each with the sentence that says why."""
+    from finsler.errors import InputError
+
+    failed = {}
+    for name in shapes.test:
+        try:
+            shapes[name]
+        except InputError as error:
+            failed[name] = str(error)
+    return failed
+
+
+def _check_store(paths: list[Path], store: str | None) -> None:
     from finsler.errors import InputError
 
     networks = [path for path in paths if path.suffix == _NETWORK]
@@ -181,12 +226,14 @@ def _check_store(paths: list[Path], store: Path | None) -> None:
         raise InputError(f"--store is for trained networks ({_NETWORK}), and none is given")
 
 
-def _predictions(path: Path, store: Path | None, shapes: Collection) -> Predictions:
+def _predictions(
+    path: Path, store: str | None, shapes: Collection, skip: Container[str]
+) -> Predictions:
     """Read from a file, or predicted by a trained network for the test shapes of a store."""
     from finsler.evaluation import Predictions, load_predictions
 
     if store is None or path.suffix != _NETWORK:
-        return load_predictions(path, shapes)
+        return load_predictions(path, shapes, skip=skip)
     from finsler.data import Store
     from finsler.files import record
     from finsler.nn.training import load_model, predict
@@ -195,7 +242,8 @@ def _predictions(path: Path, store: Path | None, shapes: Collection) -> Predicti
     network, about = load_model(path)
     config = {"store": prepared.name, "epoch": about.epoch}
     config |= {"train": dataclasses.asdict(about.config), "prepare": about.prepare}
-    found = predict(network, prepared, prepared.test, about=about)
+    wanted = tuple(name for name in prepared.test if name not in skip)
+    found = predict(network, prepared, wanted, about=about)
     return Predictions(
         {name: vertices.astype("int64") for name, vertices in found.items()},
         json.loads(record(config)),
@@ -208,23 +256,20 @@ def _labels(paths: list[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def _progress() -> Any:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
-
-
 def distances_on(
-    mesh: TriMesh, *, method: str = "fmm", cache: Path | None = None, memory: float = 4.0
+    mesh: TriMesh,
+    *,
+    method: str = "fmm",
+    cache: Path | None = None,
+    memory: float = 4.0,
+    pool: Pool | None = None,
 ) -> ReferenceDistances | DistancesOnDemand:
     """All distances of the reference where they fit into memory, else those needed."""
     from finsler.evaluation import DistancesOnDemand, matrix_memory, reference_distances
 
     if matrix_memory(mesh.n_vertices) > memory:
-        return DistancesOnDemand(mesh, method)
-    with _progress() as bar:
+        return DistancesOnDemand(mesh, method, pool=pool)
+    with progress_bar() as bar:
         task = bar.add_task("distances on the reference", total=mesh.n_vertices)
         return reference_distances(
             mesh,
@@ -232,6 +277,7 @@ def distances_on(
             cache=cache,
             memory=memory,
             progress=lambda done, of: bar.update(task, completed=done),
+            pool=pool,
         )
 
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli.limits import MemoryLimit, Solver, SolverChoice, chosen_solver
 from finsler.cli.options import (
     Alpha,
     AsJson,
+    Delaunay,
     FigureFile,
     FunctionFile,
     Kind,
@@ -30,6 +32,7 @@ from finsler.cli.options import (
     SourceVertices,
     Tau,
     Theta,
+    about_weights,
     working,
 )
 from finsler.cli.results import (
@@ -84,6 +87,7 @@ def heat(
     omega: OmegaField = Omega.constant,
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
+    delaunay: Delaunay = False,
     method: Annotated[
         Method | None,
         typer.Option(
@@ -109,6 +113,8 @@ def heat(
             " Needs --operator flbo.",
         ),
     ] = False,
+    solver: SolverChoice = Solver.auto,
+    memory: MemoryLimit = None,
     out: FunctionFile = None,
     figure: FigureFile = None,
     animate: Annotated[
@@ -135,7 +141,6 @@ def heat(
     from finsler.analysis.heat import diffuse, finsler_flow
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
-    from finsler.operator import laplacian
     from finsler.view.surfaces import camera_facing, figure_heat, heat_panels, in_rows
 
     checked_target(out, FUNCTION_ENDINGS)
@@ -155,7 +160,9 @@ def heat(
     sources = source or [nearest_vertex(surface)]
     vertex_indices(sources, surface.n_vertices)
     pairs = min(_PAIRS, surface.n_vertices) if k is None else k
-    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
+    task = "spectrum" if spectral else "diffusion"
+    taken = chosen_solver(task, surface.n_vertices, solver, k=pairs)
+    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing, delaunay)
     config: dict[str, Any] = {
         "mesh": mesh.name,
         "sources": sources,
@@ -165,20 +172,21 @@ def heat(
         **choice.config(theta),
         "method": "spectral" if spectral else "implicit",
         **({"k": pairs} if spectral else {"steps": steps}),
+        "solver": taken,
     }
     unit = _unit_area(surface)
     metric = choice.metric(unit, theta)
-    operator = laplacian(unit, metric.diffusivity())
+    operator, shares = choice.laplacian(metric)
     start = _start(operator.mass, sources, amount)
     if finsler_source:
         flow = _spectral_flow(
-            operator, pairs, lambda basis, t: finsler_flow(basis, unit, metric, start, t)
+            operator, pairs, taken, lambda basis, t: finsler_flow(basis, unit, metric, start, t)
         )
     elif spectral:
-        flow = _spectral_flow(operator, pairs, lambda basis, t: diffuse(basis, start, t))
+        flow = _spectral_flow(operator, pairs, taken, lambda basis, t: diffuse(basis, start, t))
     else:
-        flow = functools.partial(diffuse, operator, start, steps=steps)
-    with working("heat"):
+        flow = functools.partial(diffuse, operator, start, steps=steps, solver=taken)
+    with working(f"heat, {taken} solver"):
         found = [flow(t) for t in times]
 
     if out is not None:
@@ -198,6 +206,7 @@ def heat(
         "times": times,
         "smallest": [float(u.min()) for u in found],
         "largest": [float(u.max()) for u in found],
+        **shares,
         "files": [str(path) for path in (out, figure, animate) if path is not None],
         "config": config,
     }
@@ -250,14 +259,14 @@ def _start(mass: FloatArray, sources: list[int], amount: float) -> FloatArray:
     return u
 
 
-def _spectral_flow(operator: Laplacian, pairs: int, flow: BasisFlow) -> Flow:
+def _spectral_flow(operator: Laplacian, pairs: int, solver: str, flow: BasisFlow) -> Flow:
     """`flow` on a basis of the operator, with a note where the basis is too small."""
     import numpy as np
 
     from finsler.analysis.spectrum import spectrum
 
-    with working(f"{pairs} eigenpairs"):
-        basis = spectrum(operator, pairs)
+    with working(f"{pairs} eigenpairs, {solver} solver"):
+        basis = spectrum(operator, pairs, solver=solver)
 
     def at(t: float) -> FloatArray:
         left = float(np.exp(-t * basis.eigenvalues[-1]))
@@ -277,5 +286,6 @@ def _print(report: dict[str, Any], remark: str) -> None:
     for t, low, high in zip(report["times"], report["smallest"], report["largest"], strict=True):
         mean = report["config"]["amount"]
         print(f"time {t:g} of the area: {low:.4g} to {high:.4g}, mean {mean:g}")
+    print(about_weights(report))
     for path in report["files"]:
         print(f"Wrote {path}")

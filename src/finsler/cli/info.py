@@ -11,7 +11,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from finsler.mesh import MeshHealth, Repair
+    from finsler.mesh import MeshHealth, Repair, TriMesh
+
+# Share of negative weights from which on --delaunay is advised.
+_MANY = 0.01
 
 
 def info(
@@ -50,19 +53,40 @@ def info(
         mended = repair(surface, merge_tolerance=merge_tolerance)
         write_mesh(repair_to, mended.mesh)
     after = None if mended is None else health(mended.mesh)
+    negative = _negative_weights(surface, report)
     if as_json:
-        answer: dict[str, Any] = {"path": str(mesh), **report.to_dict()}
+        answer: dict[str, Any] = {
+            "path": str(mesh),
+            **report.to_dict(),
+            "negative_weights": negative,
+        }
         if mended is not None and after is not None:
             answer["repair"] = {
                 "path": str(repair_to),
                 "changes": mended.changes,
                 **after.to_dict(),
+                "negative_weights": _negative_weights(mended.mesh, after),
             }
         print(json.dumps(answer, indent=2))
         return
-    _print_report(mesh, report, repair_to)
+    _print_report(mesh, report, negative, repair_to)
     if mended is not None and after is not None:
         _print_repair(repair_to, mended, after)
+
+
+def _negative_weights(mesh: TriMesh, report: MeshHealth) -> float | None:
+    """Share of the cotangent weights that are negative; None where there is no operator."""
+    import warnings
+
+    from finsler.mesh.health import MeshWarning
+    from finsler.operator import lbo
+
+    if not report.usable:
+        return None
+    with warnings.catch_warnings():
+        # The report names the defects already.
+        warnings.simplefilter("ignore", MeshWarning)
+        return lbo(mesh).negative_share
 
 
 def _console() -> Console:
@@ -71,7 +95,9 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
-def _print_report(path: Path, report: MeshHealth, repair_to: Path | None) -> None:
+def _print_report(
+    path: Path, report: MeshHealth, negative: float | None, repair_to: Path | None
+) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -82,7 +108,11 @@ def _print_report(path: Path, report: MeshHealth, repair_to: Path | None) -> Non
         table.add_row(name, value)
     console = _console()
     console.print(f"[bold]{escape(str(path))}[/bold]")
+    if negative is not None:
+        table.add_row("negative weights", f"{negative:.1%} of the cotangent weights")
     console.print(table)
+    if negative is not None and negative >= _MANY:
+        console.print("Heat may leave its bounds on obtuse faces: finsler heat --delaunay")
     if not report.problems:
         console.print("[green]No defects found.[/green]")
         return

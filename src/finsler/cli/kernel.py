@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli.limits import MemoryLimit, Solver, SolverChoice, chosen_solver
 from finsler.cli.options import (
     Alpha,
     AsJson,
@@ -71,6 +72,8 @@ def kernel(
             " through the operator itself, for chebyshev.",
         ),
     ] = None,
+    solver: SolverChoice = Solver.auto,
+    memory: MemoryLimit = None,
     out: FunctionFile = None,
     figure: FigureFile = None,
     as_json: AsJson = False,
@@ -86,6 +89,7 @@ def kernel(
     """
     from finsler.analysis.arguments import vertex_indices
     from finsler.errors import InputError
+    from finsler.memory import require
     from finsler.mesh import load_mesh
     from finsler.view.surfaces import figure_kernels
 
@@ -102,13 +106,21 @@ def kernel(
     vertex_indices(centre, surface.n_vertices)
     if k is None and name == "heat":
         k = min(_PAIRS, surface.n_vertices)
+    if k is None and solver is not Solver.auto:
+        raise InputError("--solver serves eigenpairs, and this filter takes none; give -k too")
+    taken = None
+    if k is None:
+        require("operator", surface.n_vertices)
+    else:
+        taken = chosen_solver("spectrum", surface.n_vertices, solver, k=k)
     choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
     config = {"mesh": mesh.name, "vertex": centre, "filter": filter, "k": k, **choice.config()}
+    config |= {} if taken is None else {"solver": taken}
     stack = choice.stack(surface, degrees)
-    if k is None:
+    if k is None or taken is None:
         kernels = _polynomial_kernels(stack, int(number), centre)
     else:
-        kernels = _spectral_kernels(stack, name, number, centre, k)
+        kernels = _spectral_kernels(stack, name, number, centre, k, taken)
 
     if out is not None:
         functions = {scalar_name("theta", d): g for d, g in zip(degrees, kernels, strict=True)}
@@ -168,7 +180,7 @@ def _polynomial_kernels(stack: AngleStack, order: int, centre: int) -> list[Floa
 
 
 def _spectral_kernels(
-    stack: AngleStack, name: str, number: float, centre: int, pairs: int
+    stack: AngleStack, name: str, number: float, centre: int, pairs: int, solver: str
 ) -> list[FloatArray]:
     from finsler.analysis.heat import heat_kernel
     from finsler.analysis.kernels import chebyshev_polynomial, convolution_kernel
@@ -176,8 +188,8 @@ def _spectral_kernels(
 
     kernels = []
     for laplacian in stack:
-        with working(f"{pairs} eigenpairs"):
-            basis = spectrum(laplacian, pairs)
+        with working(f"{pairs} eigenpairs, {solver} solver"):
+            basis = spectrum(laplacian, pairs, solver=solver)
         if name == "heat":
             kernels.append(heat_kernel(basis, number * float(stack.mass.sum()), centre))
         else:

@@ -5,9 +5,10 @@ Subcommands import what they compute with only when they run, so that `finsler -
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -29,6 +30,9 @@ from finsler.cli.spectrum import spectrum
 from finsler.cli.train import train
 from finsler.cli.view import view
 from finsler.errors import ConvergenceError, InputError
+
+# Exit codes of what Ctrl-C or `kill` ended.
+_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 app = typer.Typer(
     name="finsler",
@@ -79,14 +83,27 @@ def _options(
 def main() -> None:
     """Run the command; bad input ends with one sentence on stderr and exit code 2."""
     warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit(130)
+        _stop(128 + signal.SIGINT)
+    except SystemExit as end:
+        _stop(end.code)
     except (InputError, ConvergenceError) as error:
         _fail(str(error))
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _terminated(number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _stop(code: str | int | None) -> NoReturn:
+    if code in _STOPPED:
+        print("stopped: what is written is whole; run the same command again", file=sys.stderr)
+    sys.exit(code)
 
 
 def _fail(sentence: str) -> None:

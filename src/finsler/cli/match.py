@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finsler.cli import reports
+from finsler.cli.cluster_options import (
+    Jobs,
+    Retries,
+    Scheduler,
+    WorkerMemory,
+    refuse_workers,
+    workers,
+)
+from finsler.cli.match_pairs import MatchChoice, arrays_of, match_pairs
 from finsler.cli.options import (
     Alpha,
     AsJson,
@@ -29,9 +38,9 @@ from finsler.cli.options import (
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
+    from finsler.cluster import Workers
     from finsler.matching import Match
     from finsler.mesh import TriMesh
-    from finsler.operator import Laplacian
 
 # Confidence below which a vertex is counted as doubtful.
 _DOUBTFUL = 0.5
@@ -39,12 +48,32 @@ _DOUBTFUL = 0.5
 
 def match(
     first: Annotated[
-        Path, typer.Argument(metavar="A", help="Mesh whose vertices look for a partner.")
+        str,
+        typer.Argument(
+            metavar="A",
+            help="Mesh whose vertices look for a partner; with --pairs a folder of meshes or a"
+            " collection, e.g. faust_r:PATH.",
+        ),
     ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Mesh that they find it on.")],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="B", help="Mesh that they find it on.")
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|FILE",
+            help="Match many meshes of A: every two of them, or those that a file names, two on"
+            " each line.",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the map and its record: .npz."),
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the map and its record: .npz; with --pairs a folder, or s3://...",
+        ),
     ] = None,
     colors: Annotated[
         Path | None,
@@ -83,21 +112,65 @@ def match(
     omega: OmegaField = Omega.constant,
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    retries: Retries = 2,
+    worker_memory: WorkerMemory = None,
     as_json: AsJson = False,
 ) -> None:
-    """Match two meshes: descriptors or a trained network, functional maps, ZoomOut.
+    """Match meshes: descriptors or a trained network, functional maps, ZoomOut.
 
     The meshes may differ in scale, position, pose and number of vertices. The result sends every
     vertex of A to a vertex of B (`map_12`), with the error that is to be expected and a confidence
     from 0 to 1 for each. `map_21` sends B to A. With `-o map.npz` the meshes are written next to it
     as well, as map_A.ply and map_B.ply, with colours that correspond.
 
-    Example: `finsler match A.off B.off -o map.npz --figure map.png`, or with a network
-    `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`
+    With `--pairs` every pair gets a file A__B.npz, and pairs.csv lists them all with seconds,
+    confidence and errors. What is there already is not computed again; a pair that fails stops
+    none of the others, and the exit code is 1.
+
+    Example: `finsler match A.off B.off -o map.npz --figure map.png`, with a network
+    `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
+    `finsler match faust_r:data/FAUST_r --pairs all -o maps`
     """
     from finsler.errors import InputError
+
+    if model is None and not refine:
+        raise InputError("--no-refine keeps what a network found: give one with --model")
+    network = None if model is None else str(model.absolute())
+    operator = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
+    choice = MatchChoice(k, partial, network, refine, operator, theta)
+    if pairs is None:
+        if second is None:
+            raise InputError("give a second mesh B, or match many with --pairs")
+        refuse_workers(scheduler, jobs, worker_memory)
+        place = None if out is None else Path(out)
+        _match_two((Path(first), second), place, choice, colors, figure, report, as_json)
+        return
+    if second is not None or out is None:
+        raise InputError("--pairs takes one folder or collection, and a folder with --out")
+    for name, given in {"--colors": colors, "--figure": figure, "--report": report}.items():
+        if given is not None:
+            raise InputError(f"{name} is for one pair; leave it out with --pairs")
+
+    def crew(tasks: int) -> Workers:
+        return workers(scheduler, jobs, retries, worker_memory, tasks=tasks)
+
+    match_pairs(first, pairs, out, choice, crew, as_json=as_json)
+
+
+def _match_two(
+    paths: tuple[Path, Path],
+    out: Path | None,
+    choice: MatchChoice,
+    colors: Path | None,
+    figure: Path | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Match one pair; write, draw and print what is asked for."""
+    from finsler.errors import InputError
     from finsler.files import write_npz
-    from finsler.matching import match as run
     from finsler.mesh import load_mesh
 
     checked_target(out, (".npz",))
@@ -105,32 +178,18 @@ def match(
     checked_target(report, reports.ENDINGS)
     if colors is not None and colors.exists() and not colors.is_dir():
         raise InputError(f"{colors}: this is a file; give a folder for the coloured meshes")
-    if model is None and not refine:
-        raise InputError("--no-refine keeps what a network found: give one with --model")
+    first, second = paths
     mesh_1, mesh_2 = load_mesh(first), load_mesh(second)
-    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
-
-    def operator(mesh: TriMesh) -> Laplacian:
-        from finsler.operator import laplacian
-
-        return laplacian(mesh, choice.metric(mesh, theta).diffusivity())
-
     start = time.perf_counter()
     with _stages() as show:
-        given = {} if model is None else _learned(model, mesh_1, mesh_2, keep=not refine, show=show)
-        found = run(mesh_1, mesh_2, k=k, operator=operator, partial=partial, progress=show, **given)
+        found = choice.matched(mesh_1, mesh_2, show)
     seconds = time.perf_counter() - start
     config: dict[str, Any] = {
         "mesh_1": first.name,
         "mesh_2": second.name,
-        "direction": "map_12 sends each vertex of mesh_1 to a vertex of mesh_2",
-        "k": k,
-        "partial": partial,
-        "model": None if model is None else model.name,
-        "refine": refine,
-        **choice.config(theta),
+        **choice.config(),
     }
-    written = [] if out is None else [write_npz(out, _arrays(found), config)]
+    written = [] if out is None else [write_npz(out, arrays_of(found), config)]
     written += _write_colors(_ply_files(out, colors, (first, second)), (mesh_1, mesh_2), found)
     if figure is not None:
         with working("figure"):
@@ -156,30 +215,6 @@ def _stages() -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status("matching") as status:
         yield lambda stage: status.update(f"matching: {stage}")
-
-
-def _learned(
-    model: Path, mesh_1: TriMesh, mesh_2: TriMesh, *, keep: bool, show: Callable[[str], None]
-) -> dict[str, Any]:
-    """What a network found, as arguments of `match`."""
-    from finsler.cli.match_learned import learned_map
-
-    show("network")
-    learned = learned_map(model, mesh_1, mesh_2)
-    return {"initial": learned.map_12, "trust": learned.trust, "keep": keep}
-
-
-def _arrays(found: Match) -> dict[str, Any]:
-    return {
-        "map_12": found.map_12,
-        "map_21": found.map_21,
-        "expected": found.expected,
-        "confidence": found.confidence,
-        "cycle": found.cycle,
-        "functional": found.functional,
-        "eigenvalues_1": found.eigenvalues_1,
-        "eigenvalues_2": found.eigenvalues_2,
-    }
 
 
 def _report(found: Match) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from finsler.frames import FaceFrames
     from finsler.mesh import TriMesh
     from finsler.metric import RandersMetric
-    from finsler.operator import AngleStack
+    from finsler.operator import AngleStack, Laplacian
 
 
 class Omega(StrEnum):
@@ -89,6 +89,14 @@ SourceVertices = Annotated[
     ),
 ]
 Theta = Annotated[float, typer.Option(help="Angle of the anisotropy, in degrees.")]
+Delaunay = Annotated[
+    bool,
+    typer.Option(
+        "--delaunay",
+        help="On other triangles between the same vertices, Delaunay in the operator's own lengths:"
+        " removes negative weights, so that heat stays within its bounds.",
+    ),
+]
 PictureCount = Annotated[int, typer.Option(help="Pictures in the animation.", min=2)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -120,6 +128,7 @@ class OperatorChoice:
     omega: Omega
     peak: float
     smoothing: int
+    delaunay: bool = False
 
     def config(self, degrees: float | None = None) -> dict[str, Any]:
         """The options that matter, for the record in a result; with the angle, where it is one."""
@@ -131,7 +140,7 @@ class OperatorChoice:
             constant = self.omega is Omega.constant
             strength = {"tau": self.tau} if constant else {"peak": self.peak}
             config |= {"omega": self.omega.value, **strength}
-        return config
+        return config | ({"delaunay": True} if self.delaunay else {})
 
     def metric(self, mesh: TriMesh, degrees: float) -> RandersMetric:
         """The metric at one angle; the operator is that of its diffusivity."""
@@ -144,6 +153,21 @@ class OperatorChoice:
         theta = float(np.radians(degrees))
         frames, tau = frames_of(mesh, self.smoothing), self.tau_field(mesh)
         return RandersMetric.from_curvature(mesh, frames, alpha=self.alpha, tau=tau, theta=theta)
+
+    def laplacian(self, metric: RandersMetric) -> tuple[Laplacian, dict[str, float]]:
+        """The operator of a metric, and the share of its weights that are negative, for a report.
+
+        With `--delaunay` also the share on the mesh's own triangles.
+        """
+        from finsler.operator import delaunay_laplacian, laplacian
+
+        if not self.delaunay:
+            plain = laplacian(metric.mesh, metric.diffusivity())
+            return plain, {"negative_weights": plain.negative_share}
+        with working("Delaunay triangulation"):
+            found = delaunay_laplacian(metric.mesh, metric.diffusivity())
+        shares = {"negative_weights_before": found.negative_before}
+        return found.laplacian, shares | {"negative_weights": found.negative_after}
 
     def stack(self, mesh: TriMesh, degrees: Sequence[float]) -> AngleStack:
         """The operators at several angles."""
@@ -172,6 +196,14 @@ class OperatorChoice:
             return self.tau
         strength = curvature_strength(mesh, peak=self.peak, where=self.omega.value)
         return tau_of_strength(mesh, strength, alpha=self.alpha)
+
+
+def about_weights(shares: dict[str, float]) -> str:
+    """What `OperatorChoice.laplacian` says about negative weights, as a sentence."""
+    share = f"{shares['negative_weights']:.1%} of the weights are negative"
+    if "negative_weights_before" in shares:
+        return f"{share}, {shares['negative_weights_before']:.1%} before --delaunay"
+    return f"{share}; --delaunay removes them" if shares["negative_weights"] else share
 
 
 def wind_metric(mesh: TriMesh, wind: tuple[float, float, float]) -> RandersMetric:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
+import sys
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from finsler.cli.cluster_options import (
+    Jobs,
+    Retries,
+    Scheduler,
+    WorkerMemory,
+    progress_bar,
+    say_failed,
+    workers,
+)
 from finsler.cli.options import Alpha, AsJson, Omega, OmegaField, Peak, Smoothing, Tau
+
+if TYPE_CHECKING:
+    from finsler.data.preparation import PreparationError
 
 
 class Normalization(StrEnum):
@@ -40,7 +51,14 @@ def prepare(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="STORE", help="Folder to write; made if missing.")
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="STORE",
+            help="Folder to write, made if missing; or s3://BUCKET/FOLDER and what else fsspec"
+            " reaches.",
+        ),
     ],
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
@@ -68,23 +86,40 @@ def prepare(
             "--support-apart", help="Take supports that fall apart where the mesh does not."
         ),
     ] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes; by default one a core.")
-    ] = None,
+    skip_failed: Annotated[
+        bool,
+        typer.Option(
+            "--skip-failed", help="Finish the store without the shapes that cannot be prepared."
+        ),
+    ] = False,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared",
+            help="Every worker finds COLLECTION under this name and reads it itself; by default"
+            " shapes are read here and sent.",
+        ),
+    ] = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    retries: Retries = 2,
+    worker_memory: WorkerMemory = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute operators, descriptors and labels for every shape of a collection.
 
     What is in the store already is kept, and damaged entries are computed anew: after an
-    interruption run the same command again. The store can be read with numpy alone.
+    interruption run the same command again. The store can be read with numpy alone. A shape that
+    cannot be prepared stops none of the others: at the end all of them are named, the exit code is
+    1, and the store counts as finished only with `--skip-failed`.
 
-    Example: `finsler prepare faust_r:data/FAUST_r --out store`
+    Example: `finsler prepare faust_r:data/FAUST_r --out store`, or on many machines
+    `finsler prepare faust_r:/shared/FAUST_r --shared --out s3://bucket/store --scheduler
+    tcp://head:8786`
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
     from finsler.data import PrepareConfig, open_collection
     from finsler.data import prepare as run
+    from finsler.data.preparation import PreparationError
 
     config = PrepareConfig(
         alpha=alpha,
@@ -103,29 +138,44 @@ def prepare(
     )
     shapes = open_collection(collection)
     total = len({*shapes.names, shapes.reference})
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"preparing {shapes.name}", total=total)
-        done = run(
-            shapes,
-            out,
-            config,
-            jobs=min(jobs or os.cpu_count() or 1, total),
-            progress=lambda name, outcome: bar.advance(task),
-        )
-    report = {
-        "store": str(out),
+    report: dict[str, object] = {
+        "store": out,
         "collection": shapes.name,
         "train": len(shapes.train),
         "test": len(shapes.test),
-        "computed": done.computed,
-        "found": done.found,
-        "mended": done.mended,
     }
+    try:
+        with progress_bar() as bar:
+            task = bar.add_task(f"preparing {shapes.name}", total=total)
+            done = run(
+                shapes,
+                out,
+                config,
+                workers=workers(scheduler, jobs, retries, worker_memory, tasks=total),
+                source=collection if shared else None,
+                skip_failed=skip_failed,
+                progress=lambda name, outcome: bar.advance(task),
+            )
+    except PreparationError as error:
+        _fail(report, error, as_json)
+    report |= {"computed": done.computed, "found": done.found, "mended": done.mended}
     if as_json:
-        print(json.dumps(report, indent=2))
-        return
-    print(
-        f"Wrote {out}: {shapes.name}, {len(shapes.train)} shapes for training and"
-        f" {len(shapes.test)} for testing; {done.computed} computed, {done.found} found,"
-        f" {done.mended} mended."
-    )
+        print(json.dumps({**report, "failed": done.failed}, indent=2))
+    else:
+        print(
+            f"Wrote {out}: {shapes.name}, {len(done.store.train)} shapes for training and"
+            f" {len(done.store.test)} for testing; {done.computed} computed, {done.found} found,"
+            f" {done.mended} mended."
+        )
+    if done.failed:
+        say_failed(done.failed)
+        raise typer.Exit(1)
+
+
+def _fail(report: dict[str, object], error: PreparationError, as_json: bool) -> NoReturn:
+    """Name the shapes that failed; the store is not finished."""
+    if as_json:
+        print(json.dumps({**report, "failed": error.failed}, indent=2))
+    say_failed(error.failed)
+    print(f"error: {error}", file=sys.stderr)
+    raise typer.Exit(1)

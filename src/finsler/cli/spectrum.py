@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.cli.limits import MemoryLimit, Solver, SolverChoice, chosen_solver
 from finsler.cli.options import (
     Alpha,
     AsJson,
+    Delaunay,
     Kind,
     MeshFile,
     Omega,
@@ -21,6 +23,7 @@ from finsler.cli.options import (
     Smoothing,
     Tau,
     Theta,
+    about_weights,
     working,
 )
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
@@ -40,6 +43,9 @@ def spectrum(
     omega: OmegaField = Omega.constant,
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
+    delaunay: Delaunay = False,
+    solver: SolverChoice = Solver.auto,
+    memory: MemoryLimit = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write eigenpairs and mass to this .npz."),
@@ -59,17 +65,17 @@ def spectrum(
     from finsler.analysis import spectrum as compute
     from finsler.files import write_npz
     from finsler.mesh import load_mesh
-    from finsler.operator import laplacian as laplacian_of
     from finsler.view.surfaces import figure_eigenfunctions
 
     checked_target(out, (".npz",))
     checked_target(figure, FIGURE_ENDINGS)
     surface = load_mesh(mesh)
-    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
-    config: dict[str, Any] = {"mesh": mesh.name, "k": k, **choice.config(theta)}
-    laplacian = laplacian_of(surface, choice.metric(surface, theta).diffusivity())
-    with working(f"{k} eigenpairs"):
-        found = compute(laplacian, k)
+    taken = chosen_solver("spectrum", surface.n_vertices, solver, k=k)
+    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing, delaunay)
+    config: dict[str, Any] = {"mesh": mesh.name, "k": k, "solver": taken, **choice.config(theta)}
+    laplacian, shares = choice.laplacian(choice.metric(surface, theta))
+    with working(f"{k} eigenpairs, {taken} solver"):
+        found = compute(laplacian, k, solver=taken)
     if out is not None:
         arrays = {
             "eigenvalues": found.eigenvalues,
@@ -85,11 +91,13 @@ def spectrum(
             "eigenvalues": found.eigenvalues.tolist(),
             "largest_residual": float(found.residuals.max()),
             "area": float(laplacian.mass.sum()),
+            **shares,
             "config": config,
         }
         print(json.dumps(report, indent=2))
         return
     _print(found, laplacian, [str(path) for path in (out, figure) if path is not None])
+    print(about_weights(shares))
 
 
 def _print(found: Spectrum, laplacian: Laplacian, written: list[str]) -> None:

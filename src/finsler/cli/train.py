@@ -31,7 +31,8 @@ class Device(StrEnum):
 
 def train(
     store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="Folder written by `finsler prepare`.")
+        str,
+        typer.Argument(metavar="STORE", help="Folder (or s3://...) written by `finsler prepare`."),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; made if missing.")

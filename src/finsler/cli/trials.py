@@ -20,6 +20,7 @@ from finsler.cli.tables import Method
 from finsler.data import Collection, PrepareConfig, Store
 from finsler.errors import InputError
 from finsler.files import read_npz
+from finsler.json_text import parse_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -72,16 +73,17 @@ class Trial:
         from finsler.nn.training import TrainConfig
 
         try:
-            found = json.loads(str(read_npz(self.predictions, ("config",))["config"]))
+            found = parse_json(str(read_npz(self.predictions, ("config",))["config"]))
             about: dict[str, Any] = found["config"]
             there = {"collection": about["store"], **about["prepare"]}
             missing = {"seconds_per_epoch", "peak_gib", "device"} - about.keys()
             learned = TrainConfig.of(about["train"])
             if missing:
                 raise KeyError(min(missing))
-        except (ValueError, KeyError, TypeError) as error:
+        except (InputError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
-                f"{self.predictions}: this is not what `finsler reproduce` wrote ({error})"
+                f"{self.predictions}: this is not what `finsler reproduce` wrote"
+                f" ({str(error)[:100]})"
             ) from error
         here = {"collection": self.collection.name, **dataclasses.asdict(self.method.prepare)}
         pairs = {name: (there.get(name), value) for name, value in here.items()}

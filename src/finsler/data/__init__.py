@@ -7,7 +7,7 @@ from finsler.data.labels import Labels, canonical_labels, filled_labels
 from finsler.data.opening import find_collections, open_collection
 from finsler.data.pack import pack, packed
 from finsler.data.partial import Partial, cut, holes, partial_collection
-from finsler.data.preparation import Prepared, prepare
+from finsler.data.preparation import PreparationError, Prepared, prepare
 from finsler.data.scape import scape_r
 from finsler.data.shrec16 import shrec16
 from finsler.data.store import PrepareConfig, PreparedShape, Store
@@ -22,6 +22,7 @@ __all__ = [
     "Finding",
     "Labels",
     "Partial",
+    "PreparationError",
     "PrepareConfig",
     "Prepared",
     "PreparedShape",

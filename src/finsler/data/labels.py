@@ -222,7 +222,7 @@ def _row(line: bytes, path: str | os.PathLike[str], number: int) -> list[float]:
         row = [float(word) for word in line.replace(b",", b" ").split()]
     except ValueError:
         row = []
-    if len(row) != 4 or not np.isfinite(row).all() or row[0] % 1:
+    if len(row) != 4 or not np.isfinite(row).all() or row[0] % 1 or abs(row[0]) >= 2**53:
         raise InputError(
             f"{path}, line {number}: {_shown(line)} is not a face and three barycentric weights;"
             " copy the file again"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,8 +110,13 @@ class ShapeFiles:
         Raises
         ------
         InputError
-            A mesh or its ground truth is not there, or there are too few for the split.
+            A mesh or its ground truth is not there, or there are too few for the split, or a name
+            cannot be that of a file.
         """
+        try:
+            require_plain_names(self.name, self.names)
+        except InputError as error:
+            raise InputError(f"{self.folder}: {error}; {self.source}") from error
         if self.too_few:
             raise InputError(f"{self.folder}: {self.name}: {self.too_few}; {self.source}")
         for kind, lost in (("mesh", self.without_mesh), ("ground truth", self.without_truth)):
@@ -180,6 +185,20 @@ class ShapeFiles:
             return read_barycentric(path, self.reference_mesh)
         base = 0 if path.suffix == ".map" else 1
         return read_vts(path, self.reference_mesh.n_vertices, base=base)
+
+
+def require_plain_names(title: str, names: Iterable[object]) -> None:
+    """Raise where a shape's name could not be that of a file, or a title not be printed.
+
+    Shapes are written under their names, and a list that was received may hold any text.
+    """
+    for name in names:
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 200:
+            raise InputError(f"a shape is called {str(name)[:40]!r}; a name must be a short text")
+        if "/" in name or "\\" in name or name in (".", ".."):
+            raise InputError(f"a shape is called {name[:40]!r}; a name must not be a path")
+    if not title.isprintable() or len(title) > 200:
+        raise InputError(f"the collection is called {title[:40]!r}; its name must be a short text")
 
 
 def _marked(found: Labels, inexact: IntArray) -> Labels:

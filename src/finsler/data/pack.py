@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finsler.data.collection import Collection, Shape
+from finsler.data.layout import require_plain_names
 from finsler.errors import InputError
 from finsler.files import read_npz, write_npz
+from finsler.json_text import parse_json
 from finsler.mesh.trimesh import TriMesh
 
 _VERSION = 1
@@ -63,33 +67,62 @@ def packed(path: str | os.PathLike[str]) -> Collection:
     """
     data = read_npz(path, (*_FIELDS, "counts", "about"))
     try:
-        about = json.loads(str(data["about"]))
-        names, version = list(about["names"]), about["version"]
-        splits = tuple(about["train"]), tuple(about["test"])
-        title, reference = str(about["name"]), str(about["reference"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: the description of the collection is damaged ({error})"
-        ) from error
-    if version != _VERSION:
-        raise InputError(f"{path}: packed in format {version}, this program reads {_VERSION}")
-    counts = data["counts"]
-    fits = (
-        counts.shape == (len(names), 2)
-        and bool((counts >= 0).all())
-        and {*splits[0], *splits[1], reference} <= set(names)
-        and all(len(data[field]) == counts[:, int(field == "faces")].sum() for field in _FIELDS)
-    )
-    if not fits:
+        about = _described(parse_json(str(data["about"])))
+    except InputError as error:
+        raise InputError(f"{path}: {error}; pack the collection again") from error
+    counts, places = data["counts"], {name: i for i, name in enumerate(about.names)}
+    if not _fit(data, counts, len(places), places[about.reference]):
         raise InputError(f"{path}: the arrays do not fit together; pack the collection again")
     ends = np.cumsum(counts, axis=0)
 
     def load(name: str) -> Shape:
-        i = names.index(name)
+        i = places[name]
         v = slice(ends[i, 0] - counts[i, 0], ends[i, 0])
         f = slice(ends[i, 1] - counts[i, 1], ends[i, 1])
         mesh = TriMesh(data["vertices"][v], data["faces"][f])
         labels = data["labels"][v].astype(np.int64)
         return Shape(name, mesh, labels, data["exact"][v].astype(bool))
 
-    return Collection(title, *splits, reference, load)
+    splits = tuple(about.train), tuple(about.test)
+    return Collection(about.name, *splits, about.reference, load)
+
+
+@dataclass(frozen=True)
+class _About:
+    name: str
+    names: list[str]
+    train: list[str]
+    test: list[str]
+    reference: str
+
+
+def _described(about: dict[str, Any]) -> _About:
+    version = about.get("version")
+    if version != _VERSION:
+        raise InputError(f"packed in format {repr(version)[:20]}, this program reads {_VERSION}")
+    try:
+        names, train, test = (list(about[part]) for part in ("names", "train", "test"))
+        title, reference = str(about["name"]), str(about["reference"])
+    except (KeyError, TypeError) as error:
+        raise InputError("the description of the collection is damaged") from error
+    require_plain_names(title, (*names, *train, *test, reference))
+    if len(set(names)) != len(names) or not {*train, *test, reference} <= set(names):
+        raise InputError("the names in the description do not fit together")
+    return _About(title, names, train, test, reference)
+
+
+def _fit(data: dict[str, NDArray[Any]], counts: NDArray[Any], shapes: int, reference: int) -> bool:
+    """Whether the arrays are those of so many shapes, labelled by one of them."""
+    if counts.shape != (shapes, 2) or counts.dtype.kind not in "iu":
+        return False
+    if bool((counts < 0).any() or (counts > 2**40).any()):
+        return False
+    n, m = counts.sum(axis=0)
+    wanted = {"vertices": (n, 3), "faces": (m, 3), "labels": (n,), "exact": (n,)}
+    kinds = {"vertices": "f", "faces": "iu", "labels": "iu", "exact": "b"}
+    fitting = all(
+        data[field].shape == wanted[field] and data[field].dtype.kind in kinds[field]
+        for field in _FIELDS
+    )
+    labels = data["labels"]
+    return fitting and n > 0 and bool(0 <= labels.min() <= labels.max() < counts[reference, 0])

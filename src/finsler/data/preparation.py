@@ -1,17 +1,13 @@
-"""Prepare a whole collection into a store: several processes, resumable, self-mending."""
+"""Prepare a whole collection into a store: on many workers, resumable, self-mending."""
 
 from __future__ import annotations
 
-import multiprocessing
+import functools
 import os
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
+from finsler.cluster import Outcome, Workers, run
 from finsler.data.collection import Collection, Shape
 from finsler.data.store import (
     PrepareConfig,
@@ -24,16 +20,33 @@ from finsler.data.store import (
     write_list,
 )
 from finsler.errors import InputError
+from finsler.files import exists, is_local, location, make_folder, unwritable
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What preparing did: the store, and how its entries came about."""
+    """What preparing did: the store, and how its entries came about.
+
+    `failed` says of each shape that is missing from the store why.
+    """
 
     store: Store
     computed: int
     found: int
     mended: int
+    failed: dict[str, str]
+
+
+class PreparationError(InputError):
+    """Some shapes could not be prepared; `failed` says which and why, the others are kept."""
+
+    def __init__(self, failed: dict[str, str], total: int) -> None:
+        self.failed = failed
+        name, why = next(iter(failed.items()))
+        super().__init__(
+            f"{len(failed)} of {total} shapes could not be prepared, such as {name}: {why};"
+            " mend them and run again, or leave them out with --skip-failed (skip_failed=True)"
+        )
 
 
 def prepare(
@@ -42,77 +55,118 @@ def prepare(
     config: PrepareConfig | None = None,
     *,
     jobs: int = 1,
+    workers: Workers | None = None,
+    source: str | None = None,
+    skip_failed: bool = False,
     progress: Callable[[str, str], None] = lambda name, outcome: None,
 ) -> Prepared:
     """Compute what a network needs for every shape of a collection.
 
     Entries that are there and whole are kept, damaged ones are computed anew, so an interrupted run
-    is continued by running it again. Processes are spawned, not forked (a fork after a sparse
-    factorisation can hang), with one BLAS thread each.
+    is continued by running it again. A shape that cannot be used stops none of the others.
 
     Parameters
     ----------
     collection : Collection
     folder : path
-        Made if it does not exist. Several collections and configurations may not share one.
+        Made if it does not exist; with `://` a folder of an object store, whose bucket must exist.
+        Several collections and configurations may not share one.
     config : PrepareConfig, optional
     jobs : int
-        Processes. 1 computes in this one.
+        Processes on this machine. 1 computes in this one.
+    workers : Workers, optional
+        In place of `jobs`: who computes, with how many retries.
+    source : str, optional
+        What `open_collection` makes the same collection of on every worker. Then shapes are read
+        there; otherwise here, and sent.
+    skip_failed : bool
+        Finish the store without the shapes that cannot be prepared.
     progress : callable
-        Called with a shape's name and "computed", "found" or "mended".
+        Called with a shape's name and "computed", "found", "mended" or "failed".
 
     Raises
     ------
     InputError
-        A shape cannot be used: the sentence names it.
+        The reference cannot be used, or the folder cannot be written.
+    PreparationError
+        Other shapes cannot be used, and `skip_failed` is not set: the store is left without a list.
+    OSError
+        The disk is full, or the store is not ours to write.
     """
     chosen = PrepareConfig() if config is None else config
-    if jobs < 1:
-        raise InputError(f"jobs is {jobs}; at least one process is needed")
-    target = Path(folder)
-    (target / "entries").mkdir(parents=True, exist_ok=True)
-    names = list(dict.fromkeys([*collection.names, collection.reference]))
+    crew = Workers(jobs=jobs) if workers is None else workers
+    target = _made(folder)
+    names = list(dict.fromkeys([collection.reference, *collection.names]))
     keys: dict[str, str] = {}
+    failed: dict[str, str] = {}
     outcomes = {"computed": 0, "found": 0, "mended": 0}
-
-    def finished(name: str, outcome: str) -> None:
-        outcomes[outcome] += 1
-        progress(name, outcome)
-
-    if jobs == 1:
-        for name in names:
-            keys[name], outcome = _ensure(target, collection[name], chosen)
-            finished(name, outcome)
-    else:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            # Shapes are read here, so that any collection works, a few ahead of the processes.
-            pending: deque[tuple[str, Future[tuple[str, str]]]] = deque()
-            for name in [*names, *[""] * (2 * jobs)]:
-                if name:
-                    pending.append((name, pool.submit(_ensure, target, collection[name], chosen)))
-                if pending and (not name or len(pending) > 2 * jobs):
-                    done, future = pending.popleft()
-                    keys[done], outcome = future.result()
-                    finished(done, outcome)
-    write_list(target, collection, keys, chosen)
-    return Prepared(Store.open(target), **outcomes)
+    tasks = _tasks(collection, names, source, target, chosen)
+    for done in run(_ensure if source is None else _ensure_named, tasks, crew):
+        if done.error is None:
+            keys[done.name], outcome = done.value
+            outcomes[outcome] += 1
+        elif unwritable(done.error):
+            raise done.error
+        else:
+            outcome, failed[done.name] = "failed", _why(done, collection.reference)
+        progress(done.name, outcome)
+    if failed and not skip_failed:
+        raise PreparationError(failed, len(names))
+    ordered = {name: keys[name] for name in names if name in keys}
+    write_list(location(target), collection, ordered, chosen, failed)
+    return Prepared(Store.open(target), **outcomes, failed=failed)
 
 
-def _ensure(folder: Path, shape: Shape, config: PrepareConfig) -> tuple[str, str]:
+def _made(folder: str | os.PathLike[str]) -> str:
+    """The folder as a text that every worker understands."""
+    place = make_folder(folder)
+    if not is_local(place):
+        return str(place)
+    make_folder(place / "entries")
+    return str(place.absolute())
+
+
+def _tasks(
+    collection: Collection, names: list[str], source: str | None, target: str, config: PrepareConfig
+) -> Iterator[tuple[str, tuple[object, ...] | Exception]]:
+    for name in names:
+        if source is not None:
+            yield name, (target, source, name, config)
+            continue
+        try:
+            yield name, (target, collection.load(name), config)
+        except (InputError, OSError) as error:
+            yield name, error
+
+
+def _why(done: Outcome, reference: str) -> str:
+    """The sentence of a failure; without the reference, nothing can be trained."""
+    if done.name == reference:
+        raise InputError(f"shape {done.name}: {done.sentence}") from done.error
+    return done.sentence
+
+
+def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) -> tuple[str, str]:
+    return _ensure(folder, _collection(source).load(name), config)
+
+
+@functools.lru_cache(maxsize=1)
+def _collection(source: str) -> Collection:
+    from finsler.data.opening import open_collection
+
+    return open_collection(source)
+
+
+def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> tuple[str, str]:
     """Key of a shape's entry, and whether it was found, computed, or mended."""
     key = key_of(shape, config)
-    path = entry_path(folder, key)
+    path = entry_path(location(folder), key)
     outcome = "computed"
-    if path.exists():
+    if exists(path):
         try:
             read_entry(path, shape.name, config.support)
             return key, "found"
         except InputError:
             outcome = "mended"
-    try:
-        with threadpool_limits(1, user_api="blas"):
-            write_entry(path, prepare_shape(shape, config), config)
-    except InputError as error:
-        raise InputError(f"shape {shape.name}: {error}") from error
+    write_entry(path, prepare_shape(shape, config), config)
     return key, outcome

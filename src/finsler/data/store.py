@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.data.collection import Collection, Shape
+from finsler.data.layout import require_plain_names
 from finsler.data.support import Support, vertex_support
 from finsler.errors import InputError
-from finsler.files import read_npz, write_bytes, write_npz
+from finsler.files import location, read_bytes, read_npz, write_bytes, write_npz
+from finsler.json_text import parse_json
 from finsler.mesh.trimesh import FloatArray, TriMesh
 
 # Part of every key: raise it when what is computed changes, and old entries are not found again.
@@ -220,7 +223,8 @@ class Store:
 
     `entries/KEY.npz` holds one shape; `store.json` names the shapes, their keys, splits, reference
     and configuration. Entries are written whole or not at all, and the list last, so that a store
-    that was interrupted is continued by preparing again.
+    that was interrupted is continued by preparing again. `failed` says of each shape that was left
+    out why; it is in no split.
     """
 
     folder: Path
@@ -230,30 +234,34 @@ class Store:
     reference: str
     keys: dict[str, str]
     config: PrepareConfig
+    failed: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Store:
-        """Read the list of a store."""
-        path = Path(folder) / "store.json"
+        """Read the list of a store, here or with `://` in an object store."""
+        root = location(folder)
+        path = root / "store.json"
         try:
-            about = json.loads(path.read_text(encoding="utf-8"))
+            about = parse_json(read_bytes(path))
             if about["format"] != FORMAT:
                 raise InputError(
-                    f"{path}: format {about['format']}, this program reads {FORMAT}; prepare again"
+                    f"format {repr(about['format'])[:20]}, this program reads {FORMAT}"
                 )
             config = PrepareConfig(**about["config"])
             splits = tuple(about["train"]), tuple(about["test"])
             keys = {str(name): _checked_key(key) for name, key in about["keys"].items()}
             title, reference = str(about["name"]), str(about["reference"])
+            failed = {str(name): str(why) for name, why in about.get("failed", {}).items()}
+            require_plain_names(title, (*splits[0], *splits[1], reference, *keys))
         except FileNotFoundError as error:
             raise InputError(
                 f"{folder}: there is no finished store here (no store.json); run finsler prepare"
             ) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
+        except InputError as error:
             raise InputError(f"{path}: the list is damaged ({error}); prepare again") from error
-        return cls(Path(folder), title, *splits, reference, keys, config)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}: the list is damaged; prepare again") from error
+        return cls(root, title, *splits, reference, keys, config, failed)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -270,7 +278,11 @@ class Store:
         """
         if name not in self.keys:
             raise InputError(f"{self.folder}: the store has no shape {name!r}")
-        return read_entry(entry_path(self.folder, self.keys[name]), name, self.config.support)
+        path = entry_path(self.folder, self.keys[name])
+        try:
+            return read_entry(path, name, self.config.support)
+        except InputError as error:
+            raise InputError(f"{error}; finsler prepare computes that entry anew") from error
 
 
 def entry_path(folder: Path, key: str) -> Path:
@@ -292,39 +304,66 @@ def read_entry(path: Path, name: str, support: float = 0.0) -> PreparedShape:
     The archive's checksums and the shapes of its arrays are verified.
     """
     parts = tuple(f"support_{part}" for part in _SUPPORT) if support else ()
-    data = read_npz(path, (*_ARRAYS, *parts))
+    # The record as well, so that damage anywhere is found.
+    data = read_npz(path, (*_ARRAYS, *parts, "config"))
+    del data["config"]
     around = {part: data.pop(f"support_{part}") for part in _SUPPORT if support}
+    if any(array.ndim == 0 for array in (*data.values(), *around.values())):
+        raise InputError(f"{path}: the arrays do not fit together; prepare the collection again")
     n, nnz, angles = len(data["vertices"]), len(data["indices"]), len(data["theta"])
     fits = (
         data["vertices"].shape == (n, 3)
-        and data["faces"].ndim == 2
+        and data["faces"].shape[1:] == (3,)
+        and _name_rows(data["faces"], n)
         and all(len(data[field]) == n for field in ("labels", "exact", "mass", "features"))
-        and data["indptr"].shape == (n + 1,)
+        and _is_pattern(data["indptr"], data["indices"], n)
         and data["values"].shape == data["stiffness"].shape == (angles, nnz)
         and data["eigenvectors"].shape == (n, len(data["eigenvalues"]))
-        and bool(data["indptr"][-1] == nnz)
     )
     if support:
         pairs = len(around["indices"])
-        fits &= around["indptr"].shape == (n + 1,) and bool(around["indptr"][-1] == pairs)
+        fits &= _is_pattern(around["indptr"], around["indices"], n)
         fits &= all(around[part].shape == (pairs,) for part in _SUPPORT[1:])
     if not fits:
-        raise InputError(f"{path}: the arrays do not fit together; prepare the collection again")
+        raise InputError(f"{path}: the arrays do not fit together")
     found = Support(**around, radius=support) if support else None
     return PreparedShape(name, **data, support=found)
 
 
+def _is_pattern(indptr: NDArray[Any], indices: NDArray[Any], n: int) -> bool:
+    """Whether these are the rows and columns of a sparse matrix (n, n): kernels trust them."""
+    return (
+        indptr.shape == (n + 1,)
+        and indptr.dtype.kind == "i"
+        and bool(indptr[0] == 0 and indptr[-1] == len(indices))
+        and bool((np.diff(indptr) >= 0).all())
+        and indices.ndim == 1
+        and _name_rows(indices, n)
+    )
+
+
+def _name_rows(indices: NDArray[Any], n: int) -> bool:
+    """Whether all are whole numbers from 0 to n - 1."""
+    whole = indices.dtype.kind == "i"
+    return whole and (indices.size == 0 or bool(0 <= indices.min() <= indices.max() < n))
+
+
 def write_list(
-    folder: Path, collection: Collection, keys: dict[str, str], config: PrepareConfig
+    folder: Path,
+    collection: Collection,
+    keys: dict[str, str],
+    config: PrepareConfig,
+    failed: Mapping[str, str],
 ) -> None:
     """Write `store.json`: from now on the store counts as finished."""
     about: dict[str, Any] = {
         "format": FORMAT,
         "name": collection.name,
-        "train": collection.train,
-        "test": collection.test,
+        "train": [name for name in collection.train if name in keys],
+        "test": [name for name in collection.test if name in keys],
         "reference": collection.reference,
         "keys": keys,
+        "failed": dict(failed),
         "config": dataclasses.asdict(config),
     }
     write_bytes(folder / "store.json", (json.dumps(about, indent=1) + "\n").encode())
@@ -333,5 +372,5 @@ def write_list(
 def _checked_key(key: object) -> str:
     text = str(key)
     if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
-        raise InputError(f"the store's list holds {text[:20]!r} in place of a key; prepare again")
+        raise InputError(f"the store's list holds {text[:20]!r} in place of a key")
     return text

@@ -14,6 +14,7 @@ from finsler.data.collection import Collection
 from finsler.data.layout import FILLED, ShapeFiles, places
 from finsler.errors import InputError
 from finsler.files import record, write_bytes
+from finsler.json_text import parse_json
 from finsler.mesh.io import write_mesh
 
 SPLIT = "split.json"
@@ -85,12 +86,12 @@ def stored_files(path: str | os.PathLike[str]) -> ShapeFiles | None:
     if folder is None:
         return None
     try:
-        about = json.loads((folder / SPLIT).read_text(encoding="utf-8"))
+        about = parse_json((folder / SPLIT).read_bytes())
         name, reference = str(about["name"]), str(about["reference"])
         train, test = (tuple(map(str, about[part])) for part in ("train", "test"))
-    except (ValueError, KeyError, TypeError) as error:
+    except (InputError, KeyError, TypeError) as error:
         raise InputError(
-            f"{folder / SPLIT}: this is not a split that finsler wrote ({error!r}); {_SOURCE}"
+            f"{folder / SPLIT}: this is not a split that finsler wrote; {_SOURCE}"
         ) from error
     return ShapeFiles(
         name=name,

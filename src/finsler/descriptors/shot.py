@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from finsler.errors import InputError
+from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, surface_area, vertex_normals
+from finsler.mesh.topology import inconsistent_edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 
 if TYPE_CHECKING:
@@ -171,6 +173,7 @@ def _cells(
         raise InputError(f"radius is {radius}; it must be positive and finite")
     if min_neighbors < 3:
         raise InputError(f"min_neighbors is {min_neighbors}; a frame needs at least 3")
+    warn_of({"inconsistent_edges": len(inconsistent_edges(mesh))})
     normals = _mean_normals(mesh) if as_released else vertex_normals(mesh)
     present = np.flatnonzero(normals.any(axis=1))
     if len(present) == 0:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from finsler.analysis.arguments import vertex_set
 from finsler.analysis.geodesic import geodesic_matrix
+from finsler.cluster import Pool, Workers, opened
 from finsler.errors import InputError
 from finsler.files import read_npz, write_npz
 from finsler.mesh.measures import surface_area
@@ -27,6 +28,8 @@ FORMAT = 1
 
 # Rows that are computed, or cells that are transposed, at a time.
 _BLOCK = 512
+# Cells that a worker sends back at once: 32 MiB.
+_CELLS = 2**22
 
 # Called with the number of rows that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -81,11 +84,14 @@ class DistancesOnDemand:
     method : {"heat", "fmm", "exact"}
     progress : callable
         Called with the number of rows that are done and that of all.
+    pool : Pool, optional
+        Workers that compute the rows; by default this process.
     """
 
     mesh: TriMesh
     method: str = "fmm"
     progress: Progress = lambda done, of: None
+    pool: Pool | None = None
 
     @property
     def n_vertices(self) -> int:
@@ -129,7 +135,7 @@ class DistancesOnDemand:
         return total
 
     def _rows(self, sources: IntArray) -> Iterator[tuple[IntArray, NDArray[np.floating]]]:
-        return _row_blocks(self.mesh, sources, self.method, self.progress)
+        return _row_blocks(self.mesh, sources, self.method, self.progress, self.pool)
 
 
 # What `geodesic_errors` measures with.
@@ -144,6 +150,7 @@ def reference_distances(
     cache: str | os.PathLike[str] | None = None,
     memory: float = 4.0,
     progress: Progress = lambda done, of: None,
+    pool: Pool | None = None,
 ) -> ReferenceDistances:
     """Distances between all vertices of a mesh, made symmetric, and kept on disk if asked.
 
@@ -168,6 +175,9 @@ def reference_distances(
         Largest working memory in GiB, see `matrix_memory`. More raises before anything is computed.
     progress : callable
         Called with the number of rows that are done and that of all.
+    pool : Pool, optional
+        Workers that compute the rows, see `finsler.cluster.opened`; by default this
+        process. The distances do not depend on it.
 
     Raises
     ------
@@ -193,14 +203,14 @@ def reference_distances(
             " raise it, or use DistancesOnDemand"
         )
     if cache is None:
-        return _computed(mesh, method, kind, progress)
+        return _computed(mesh, method, kind, progress, pool)
     path = _cache_folder(cache) / f"distances-{_key(mesh, method, kind)}.npz"
     if path.exists():
         try:
-            return _read(path, method)
+            return _read(path, method, n)
         except InputError as error:
             warnings.warn(f"{error}; computed anew", CacheWarning, stacklevel=2)
-    found = _computed(mesh, method, kind, progress)
+    found = _computed(mesh, method, kind, progress, pool)
     _write(path, found, {"vertices": n, "method": method, "dtype": kind.name, "format": FORMAT})
     return found
 
@@ -211,11 +221,11 @@ def matrix_memory(n: int, *, dtype: DTypeLike = np.float32) -> float:
 
 
 def _computed(
-    mesh: TriMesh, method: str, kind: np.dtype[Any], progress: Progress
+    mesh: TriMesh, method: str, kind: np.dtype[Any], progress: Progress, pool: Pool | None
 ) -> ReferenceDistances:
     n, area = mesh.n_vertices, surface_area(mesh)
     matrix: NDArray[np.floating] = np.empty((n, n), dtype=np.float32)
-    for sources, rows in _row_blocks(mesh, np.arange(n), method, progress):
+    for sources, rows in _row_blocks(mesh, np.arange(n), method, progress, pool):
         matrix[sources] = rows / np.sqrt(area)
     _symmetrize(matrix)
     diameter = _largest_finite(matrix) * np.sqrt(area)
@@ -229,13 +239,34 @@ def _computed(
 
 
 def _row_blocks(
-    mesh: TriMesh, sources: IntArray, method: str, progress: Progress
+    mesh: TriMesh, sources: IntArray, method: str, progress: Progress, pool: Pool | None
 ) -> Iterator[tuple[IntArray, NDArray[np.floating]]]:
-    """Sources in blocks, each with its rows in double precision."""
-    for start in range(0, len(sources), _BLOCK):
-        block = sources[start : start + _BLOCK]
-        yield block, geodesic_matrix(mesh, block, method=method, dtype=np.float64, memory=np.inf)
-        progress(start + len(block), len(sources))
+    """Sources in blocks, each with its rows in double precision, in the order they are done."""
+    if pool is None:
+        with opened(Workers(jobs=1)) as here:
+            yield from _row_blocks(mesh, sources, method, progress, here)
+        return
+    length = block_length(mesh.n_vertices)
+    blocks = {
+        str(start): sources[start : start + length] for start in range(0, len(sources), length)
+    }
+    done = 0
+    tasks = ((name, (mesh, block, method)) for name, block in blocks.items())
+    for outcome in pool.run(_rows_of, tasks):
+        if outcome.error is not None:
+            raise outcome.error
+        yield blocks[outcome.name], outcome.value
+        done += len(blocks[outcome.name])
+        progress(done, len(sources))
+
+
+def block_length(n: int) -> int:
+    """Rows of n distances that are computed at once."""
+    return max(1, min(_BLOCK, _CELLS // n))
+
+
+def _rows_of(mesh: TriMesh, block: IntArray, method: str) -> NDArray[np.floating]:
+    return geodesic_matrix(mesh, block, method=method, dtype=np.float64, memory=np.inf)
 
 
 def _symmetrize(matrix: NDArray[np.floating]) -> None:
@@ -296,10 +327,12 @@ def _write(path: Path, found: ReferenceDistances, config: dict[str, Any]) -> Non
     write_npz(path, {"matrix": found.matrix, "sizes": sizes, "checksum": checksum}, config)
 
 
-def _read(path: Path, method: str) -> ReferenceDistances:
+def _read(path: Path, method: str, n: int) -> ReferenceDistances:
     data = read_npz(path, ("matrix", "sizes", "checksum"))
     matrix, sizes, checksum = data["matrix"], data["sizes"], str(data["checksum"])
     if checksum != _checksum(path.name, matrix, sizes):
         raise InputError(f"{path}: the checksum does not match the content")
+    if matrix.shape != (n, n) or matrix.dtype.kind != "f" or sizes.shape != (2,):
+        raise InputError(f"{path}: the arrays do not fit together")
     matrix.setflags(write=False)
     return ReferenceDistances(matrix, float(sizes[0]), float(sizes[1]), method)

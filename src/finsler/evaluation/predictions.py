@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from finsler.data.collection import Collection
 from finsler.errors import InputError
 from finsler.evaluation.error import reference_vertices
 from finsler.files import read_npz, write_npz
+from finsler.json_text import parse_json
 from finsler.mesh.trimesh import IntArray
 
 # Names with a meaning in the file or in numpy's writer.
@@ -70,8 +71,12 @@ def save_predictions(
     return write_npz(path, {"names": np.array(list(arrays)), **arrays}, config)
 
 
-def load_predictions(path: str | os.PathLike[str], collection: Collection) -> Predictions:
+def load_predictions(
+    path: str | os.PathLike[str], collection: Collection, *, skip: Container[str] = ()
+) -> Predictions:
     """Read predictions and check that they fit the shapes of a collection.
+
+    Shapes whose names are in `skip` are left out, unread.
 
     Raises
     ------
@@ -81,15 +86,20 @@ def load_predictions(path: str | os.PathLike[str], collection: Collection) -> Pr
     """
     about = read_npz(path, ("names", "config"))
     names = _checked_names(path, about["names"])
+    known = {*collection.names, collection.reference}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"{path}: shape {name[:40]!r} is not in the collection {collection.name}; are these"
+                " the predictions for another one?"
+            )
+    names = tuple(name for name in names if name not in skip)
+    if not names:
+        raise InputError(f"{path}: none of its shapes is left to be scored")
     found = read_npz(path, names)
     n = collection[collection.reference].mesh.n_vertices
     vertices = {}
     for name in names:
-        if name not in collection.names and name != collection.reference:
-            raise InputError(
-                f"{path}: shape {name!r} is not in the collection {collection.name}; are these the"
-                " predictions for another one?"
-            )
         try:
             vertices[name] = reference_vertices(found[name], n)
         except InputError as error:
@@ -107,20 +117,14 @@ def _checked_names(path: str | os.PathLike[str], names: np.ndarray[Any, Any]) ->
     if names.ndim != 1 or names.dtype.kind != "U" or len(names) == 0:
         raise InputError(f"{path}: `names` must be a vector of text, the names of the shapes")
     listed = tuple(str(name) for name in names)
-    repeated = sorted({name for name in listed if listed.count(name) > 1})
-    if repeated:
-        raise InputError(f"{path}: shape {repeated[0]!r} is listed more than once in `names`")
+    for name, count in Counter(listed).items():
+        if count > 1:
+            raise InputError(f"{path}: shape {name[:40]!r} is listed more than once in `names`")
     return listed
 
 
 def _record(path: str | os.PathLike[str], text: np.ndarray[Any, Any]) -> dict[str, Any]:
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is not JSON")
-
     try:
-        found = json.loads(str(text), parse_constant=refuse)
-    except ValueError as error:
-        raise InputError(f"{path}: `config` is not a JSON text ({error})") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: `config` must be a JSON object")
-    return found
+        return parse_json(str(text))
+    except InputError as error:
+        raise InputError(f"{path}: `config`: {error}") from error

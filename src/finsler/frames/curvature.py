@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from finsler.errors import InputError
+from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, require_usable_faces, vertex_areas, vertex_normals
-from finsler.mesh.topology import edges
+from finsler.mesh.topology import edges, inconsistent_edges, nonmanifold_edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
@@ -50,11 +51,23 @@ def normal_cycle(mesh: TriMesh, *, smoothing: int = 10) -> FloatArray:
     authors' release averages the quotients, ten rounds too.
 
     Boundary edges and edges with more than two faces carry no angle.
+
+    Warns
+    -----
+    MeshWarning
+        Faces are oriented against each other, so that angles between them have the wrong sign; or
+        edges have more than two faces.
     """
     if smoothing < 0:
         raise InputError(f"smoothing counts rounds and must be 0 or more, not {smoothing}")
     require_usable_faces(mesh)
     table = edges(mesh)
+    warn_of(
+        {
+            "inconsistent_edges": len(inconsistent_edges(mesh, table)),
+            "nonmanifold_edges": len(nonmanifold_edges(mesh, table)),
+        }
+    )
     normals = face_normals(mesh)
     first, second = table.pairs.T
     start = mesh.faces.ravel()[first]

@@ -243,11 +243,11 @@ def _flips(graph: _DualGraph, angle: FloatArray, n_faces: int) -> IntArray:
         return np.zeros(n_faces, dtype=np.int64)
     cosine = np.cos(angle[graph.g] + graph.angle - angle[graph.f])
     shape = (n_faces, n_faces)
+    # Not every release of scipy takes longer indices for a spanning tree.
+    places = graph.f.astype(np.int32), graph.g.astype(np.int32)
     cost = 2.0 - np.abs(cosine)
-    tree = csgraph.minimum_spanning_tree(
-        sparse.csr_array((cost, (graph.f, graph.g)), shape)
-    ).tocoo()
-    sign = sparse.csr_array((np.where(cosine < 0, -1.0, 1.0), (graph.f, graph.g)), shape)
+    tree = csgraph.minimum_spanning_tree(sparse.csr_array((cost, places), shape)).tocoo()
+    sign = sparse.csr_array((np.where(cosine < 0, -1.0, 1.0), places), shape)
     opposite = np.asarray(sign[tree.row, tree.col]).ravel() < 0
     tail = np.r_[tree.row, tree.row + n_faces]
     head = np.r_[tree.col + n_faces * opposite, tree.col + n_faces * ~opposite]

@@ -134,5 +134,6 @@ def _in_common_units(
 ) -> tuple[FloatArray, FloatArray]:
     """Descriptors divided so that their columns together have mean square 1."""
     square = 0.5 * (mass_1 @ values_1**2 / mass_1.sum() + mass_2 @ values_2**2 / mass_2.sum())
-    scale = np.sqrt(square.mean())
+    # Descriptors that are zero everywhere, as with too few neighbours, stay so.
+    scale = np.sqrt(square.mean()) or 1.0
     return values_1 / scale, values_2 / scale

@@ -147,7 +147,7 @@ def basis_size(k: int, *meshes: TriMesh) -> int:
     Raises
     ------
     InputError
-        Fewer than 10 are left.
+        Fewer than 10 are left, or no more than there are components.
     """
     smallest = min(mesh.n_vertices for mesh in meshes)
     size = min(k, smallest // 3)
@@ -156,6 +156,12 @@ def basis_size(k: int, *meshes: TriMesh) -> int:
             f"a basis of {size} functions (k is {k}, the smaller mesh has {smallest} vertices) is"
             f" too small to match with; it takes k of at least {LEAST_SIZE} and"
             f" {3 * LEAST_SIZE} vertices"
+        )
+    parts = max(int(vertex_components(mesh).max()) + 1 for mesh in meshes)
+    if size <= parts:
+        raise InputError(
+            f"a basis of {size} functions (k is {k}) holds nothing but the constants of {parts}"
+            " components; raise k, take a finer mesh, or match the components one by one"
         )
     return size
 

@@ -1,7 +1,8 @@
 """Triangle meshes: the data type, files, measures, topology, health and repair."""
 
 from finsler.mesh import primitives
-from finsler.mesh.health import MeshHealth, health
+from finsler.mesh.crossings import crossing_faces
+from finsler.mesh.health import MeshHealth, MeshWarning, health
 from finsler.mesh.io import load_mesh, write_mesh
 from finsler.mesh.measures import (
     TangentBasis,
@@ -12,6 +13,7 @@ from finsler.mesh.measures import (
     face_cross,
     face_normals,
     hat_gradients,
+    needle_faces,
     require_usable_faces,
     signed_volume,
     surface_area,
@@ -39,6 +41,7 @@ from finsler.mesh.trimesh import TriMesh
 __all__ = [
     "Edges",
     "MeshHealth",
+    "MeshWarning",
     "Orientation",
     "Repair",
     "TangentBasis",
@@ -46,6 +49,7 @@ __all__ = [
     "boundary_loops",
     "component_volumes",
     "corner_fans",
+    "crossing_faces",
     "degenerate_faces",
     "duplicate_faces",
     "edge_lengths",
@@ -59,6 +63,7 @@ __all__ = [
     "health",
     "inconsistent_edges",
     "load_mesh",
+    "needle_faces",
     "nonmanifold_edges",
     "nonmanifold_vertices",
     "orientation",

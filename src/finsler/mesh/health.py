@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from finsler.mesh.measures import degenerate_faces, surface_area
+from finsler.mesh.crossings import crossing_faces
+from finsler.mesh.measures import degenerate_faces, needle_faces, surface_area
 from finsler.mesh.repair import duplicate_faces, repair
 from finsler.mesh.topology import (
     Orientation,
@@ -25,6 +28,10 @@ from finsler.mesh.topology import (
 from finsler.mesh.trimesh import TriMesh
 
 Point = tuple[float, float, float]
+
+
+class MeshWarning(UserWarning):
+    """A mesh can be used, but a defect of it changes the result; the message names the defect."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,11 @@ class MeshHealth:
     inconsistent_edges, nonmanifold_edges, nonmanifold_vertices : int
         Edges that both faces traverse alike; edges with three or more faces; vertices around
         which the faces form several fans.
-    degenerate_faces, duplicate_faces : int
-        Faces without area; faces with the same corners as an earlier one.
+    degenerate_faces, needle_faces, duplicate_faces : int
+        Faces without area; faces thinner than 1e-6 of their length; faces with the same corners as
+        an earlier one.
+    crossing_faces : int
+        Faces that pass through another one.
     duplicate_vertices, unreferenced_vertices : int
         Vertices that coincide with an earlier one and can be merged with it without a
         non-manifold vertex; vertices that no face uses.
@@ -88,7 +98,9 @@ class MeshHealth:
     nonmanifold_edges: int
     nonmanifold_vertices: int
     degenerate_faces: int
+    needle_faces: int
     duplicate_faces: int
+    crossing_faces: int
     duplicate_vertices: int
     unreferenced_vertices: int
 
@@ -100,13 +112,7 @@ class MeshHealth:
     @property
     def problems(self) -> list[str]:
         """One sentence for each finding: what it is, what it does, what to do."""
-        counted = [
-            f"{count} {kind if count == 1 else plural}: {advice}."
-            for count, kind, plural, advice in (
-                (getattr(self, name), *words) for name, words in _FINDINGS.items()
-            )
-            if count
-        ]
+        counted = [f"{finding}." for finding in _findings(vars(self))]
         if not self.orientable:
             counted.append(
                 "The surface is not orientable: normals and signed curvature have no consistent"
@@ -135,6 +141,12 @@ _FINDINGS = {
         "vertices without a face",
         "no operator exists on such a mesh; repair drops them",
     ),
+    "needle_faces": (
+        "face that is thinner than 1e-6 of its length",
+        "faces that are thinner than 1e-6 of their length",
+        "solutions lose digits, as many as the thickness has zeros; remesh, or repair with a"
+        " merge_tolerance",
+    ),
     "duplicate_vertices": (
         "duplicate vertex",
         "duplicate vertices",
@@ -160,7 +172,35 @@ _FINDINGS = {
         "edges between oppositely oriented faces",
         "normals flip across them; repair turns faces over where the surface is orientable",
     ),
+    "crossing_faces": (
+        "face that passes through another",
+        "faces that pass through others",
+        "what is measured along the surface does not notice, what is measured in space does; repair"
+        " leaves them",
+    ),
 }
+
+
+def warn_of(defects: Mapping[str, int]) -> None:
+    """Warn of each defect that was found, by the names of [`MeshHealth`][finsler.MeshHealth].
+
+    The warning is always given from here, so that Python shows each sentence once.
+    """
+    for finding in _findings(defects):
+        warnings.warn(
+            f"the mesh has {finding}: finsler.repair(mesh), or finsler info --repair",
+            MeshWarning,
+            stacklevel=1,
+        )
+
+
+def _findings(counts: Mapping[str, int]) -> list[str]:
+    """What was counted, what it does, and what to do."""
+    return [
+        f"{counts[name]} {kind if counts[name] == 1 else plural}: {advice}"
+        for name, (kind, plural, advice) in _FINDINGS.items()
+        if counts.get(name)
+    ]
 
 
 def health(mesh: TriMesh) -> MeshHealth:
@@ -203,7 +243,9 @@ def health(mesh: TriMesh) -> MeshHealth:
         nonmanifold_edges=bad_edges,
         nonmanifold_vertices=bad_vertices,
         degenerate_faces=int(degenerate_faces(mesh).sum()),
+        needle_faces=int(needle_faces(mesh).sum()),
         duplicate_faces=int(duplicate_faces(mesh).sum()),
+        crossing_faces=int(crossing_faces(mesh).sum()),
         duplicate_vertices=_mergeable_vertices(mesh),
         unreferenced_vertices=int((~referenced_vertices(mesh)).sum()),
     )

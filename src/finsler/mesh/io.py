@@ -110,11 +110,11 @@ def _ending(path: Path, known: tuple[str, ...]) -> str:
 
 
 def _content(path: Path) -> bytes:
-    if not path.exists():
-        raise InputError("there is no such file; check the path")
-    if not path.is_file():
-        raise InputError("this is a folder or device; give the path of a mesh file")
     try:
+        if not path.exists():
+            raise InputError("there is no such file; check the path")
+        if not path.is_file():
+            raise InputError("this is a folder or device; give the path of a mesh file")
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"the file cannot be read ({error.strerror}); check its rights") from error

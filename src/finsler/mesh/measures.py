@@ -9,6 +9,9 @@ import numpy as np
 from finsler.errors import InputError
 from finsler.mesh.trimesh import FloatArray, TriMesh
 
+# Height of a face as a share of its longest edge, below which it is a needle.
+NEEDLE = 1e-6
+
 
 def face_cross(mesh: TriMesh) -> FloatArray:
     """Normal of each face times twice its area, (m, 3), outward for counter-clockwise faces."""
@@ -42,10 +45,15 @@ def degenerate_faces(mesh: TriMesh) -> np.ndarray[tuple[int], np.dtype[np.bool_]
     A face is degenerate when its smallest height is below 1e-12 of its longest edge (a repeated
     corner included): relative to its own size, so units do not matter.
     """
-    corners = mesh.vertices[mesh.faces]
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    degenerate = np.linalg.norm(face_cross(mesh), axis=1) <= 1e-12 * longest**2
-    return np.asarray(degenerate, dtype=np.bool_)
+    return _thinner(mesh, 1e-12)
+
+
+def needle_faces(mesh: TriMesh) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Mask (m,) of faces whose smallest height is below 1e-6 of their longest edge.
+
+    They have a plane, but weights of 1e6 and more. Degenerate faces are not among them.
+    """
+    return _thinner(mesh, NEEDLE) & ~degenerate_faces(mesh)
 
 
 def require_usable_faces(mesh: TriMesh) -> None:
@@ -123,6 +131,14 @@ def hat_gradients(mesh: TriMesh) -> FloatArray:
     opposite = np.roll(corners, -2, axis=1) - np.roll(corners, -1, axis=1)
     squared = np.einsum("fi,fi->f", cross, cross)
     return np.asarray(np.cross(cross[:, None, :], opposite) / squared[:, None, None])
+
+
+def _thinner(mesh: TriMesh, share: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Mask (m,) of faces whose smallest height is at most this share of their longest edge."""
+    corners = mesh.vertices[mesh.faces]
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    thin = np.linalg.norm(face_cross(mesh), axis=1) <= share * longest**2
+    return np.asarray(thin, dtype=np.bool_)
 
 
 def _scatter(mesh: TriMesh, values: FloatArray) -> FloatArray:

@@ -96,9 +96,9 @@ def euler_number(mesh: TriMesh) -> int:
     return int(referenced_vertices(mesh).sum()) - len(edges(mesh).vertices) + mesh.n_faces
 
 
-def nonmanifold_edges(mesh: TriMesh) -> IntArray:
-    """End points (k, 2) of the edges with three or more faces."""
-    found = edges(mesh)
+def nonmanifold_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
+    """End points (k, 2) of the edges with three or more faces; `table` saves finding the edges."""
+    found = edges(mesh) if table is None else table
     return found.vertices[(found.counts > 2) & _proper(found)]
 
 
@@ -124,9 +124,12 @@ def corner_fans(mesh: TriMesh) -> IntArray:
     return _connected(3 * mesh.n_faces, np.r_[first, first_end], np.r_[at_start, at_end])
 
 
-def inconsistent_edges(mesh: TriMesh) -> IntArray:
-    """End points (k, 2) of the two-face edges that both faces traverse in the same direction."""
-    pairs = _proper_pairs(edges(mesh))
+def inconsistent_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
+    """End points (k, 2) of the two-face edges that both faces traverse in the same direction.
+
+    `table` saves finding the edges.
+    """
+    pairs = _proper_pairs(edges(mesh) if table is None else table)
     wrong = pairs[_same_direction(mesh, pairs), 0]
     return np.sort(np.stack([mesh.faces.ravel()[h] for h in (wrong, _next_corner(wrong))], 1))
 

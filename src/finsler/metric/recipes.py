@@ -10,8 +10,12 @@ import numpy as np
 
 from finsler.errors import InputError
 from finsler.frames.curvature import principal_curvature
+from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.metric.randers import axis_vector, face_field, require_anisotropy
+
+# Curvature, as a share of 1/sqrt(area), that is rounding.
+_FLAT = 1e-9
 
 
 def tau_of_strength(
@@ -48,7 +52,13 @@ def curvature_strength(
 
     With curvedness c = √((κ_max² + κ_min²)/2) and its area-free median c̃ over the vertices, the
     strength is peak · c²/(c² + c̃²), or peak · c̃²/(c² + c̃²) for `where="flat"`: bounded, smooth,
-    unchanged by scaling, rotation and numbering.
+    unchanged by scaling, rotation and numbering. Where half of the vertices and more are flat, c̃
+    is the median of the others.
+
+    Raises
+    ------
+    InputError
+        A peak outside [0, 1), an unknown `where`, or a surface that is flat everywhere.
     """
     if not 0.0 <= peak < 1.0:
         raise InputError(f"peak is {peak}; it must lie in [0, 1)")
@@ -56,9 +66,12 @@ def curvature_strength(
         raise InputError(f'where must be "curved" or "flat", not {where!r}')
     curvature = principal_curvature(mesh, smoothing=smoothing)
     squared = 0.5 * (curvature.maximal**2 + curvature.minimal**2)
-    typical = float(np.median(squared))
-    if typical == 0.0:
+    curved = squared > _FLAT**2 / surface_area(mesh)
+    if not curved.any():
         raise InputError("the surface is flat; its curvature cannot set the strength of omega")
+    typical = float(np.median(squared))
+    if typical <= _FLAT**2 / surface_area(mesh):
+        typical = float(np.median(squared[curved]))
     on_faces = squared[mesh.faces].mean(axis=1)
     share = on_faces / (on_faces + typical)
     return np.asarray(peak * (share if where == "curved" else 1.0 - share))

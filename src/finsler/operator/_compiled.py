@@ -23,17 +23,18 @@ def edge_weights(
     second: FloatArray,
     tensors: FloatArray,
     weights: FloatArray,
-) -> tuple[FloatArray, FloatArray, int]:
+    needle: float,
+) -> tuple[FloatArray, FloatArray, int, int]:
     """Weights area ∇φ_iᵀ D ∇φ_j of the three sides of each face, for several tensors D at once.
 
     `tensors` (1 or m, t, 3) holds D₁₁, D₁₂, D₂₂ in the tangent basis; D is multiplied by `weights`
-    (m,). Returns (m, 3, t), side c opposite to corner c, the face areas, and the first face
-    without area (−1 if none).
+    (m,). Returns (m, 3, t), side c opposite to corner c, the face areas, the first face without
+    area (−1 if none), and how many faces are thinner than `needle` of their longest side.
     """
     m, t = len(faces), tensors.shape[1]
     out = np.empty((m, 3, t))
     areas = np.empty(m)
-    bad = -1
+    bad, thin = -1, 0
     # Coordinates in the face of the side opposite to each corner.
     x, y = np.empty(3), np.empty(3)
     for f in range(m):
@@ -53,6 +54,8 @@ def edge_weights(
             if bad < 0:
                 bad = f
             continue
+        if twice_area <= needle * longest:
+            thin += 1
         areas[f] = 0.5 * twice_area
         scale = weights[f] / (2.0 * twice_area)
         row = f if len(tensors) > 1 else 0
@@ -65,7 +68,7 @@ def edge_weights(
                 out[f, c, k] = (
                     tensors[row, k, 0] * yy - tensors[row, k, 1] * xy + tensors[row, k, 2] * xx
                 )
-    return out, areas, bad
+    return out, areas, bad, thin
 
 
 @njit(cache=True, nogil=True)
@@ -122,6 +125,72 @@ def pattern(
                 diagonal[i] = p
         indptr[i + 1] = end
     return indptr, indices[:end].copy(), diagonal
+
+
+@njit(cache=True, nogil=True)
+def _is_ring(after: IntArray, before: IntArray, count: int) -> bool:
+    """Whether the faces around a vertex follow each other once around, as nearly always."""
+    place = 0
+    for step in range(1, count + 1):
+        following = 0
+        while following < count and after[following] != before[place]:
+            following += 1
+        if following == count:
+            return False
+        place = following
+        if place == 0:
+            return step == count
+    return False
+
+
+@njit(cache=True, nogil=True)
+def defects(faces: IntArray, start: Int32Array, corner: Int32Array) -> tuple[int, int, int]:
+    """Number of edges with more than two faces, of vertices with several fans, and of repeats.
+
+    A fan is a run of faces around a vertex across edges that have two faces; a repeat is a face
+    with the corners of another one.
+    """
+    crowded, several, repeats = 0, 0, 0
+    most = 0
+    for i in range(len(start) - 1):
+        most = max(most, start[i + 1] - start[i])
+    after, before = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    fan = np.empty(most, dtype=np.int64)
+    for i in range(len(start) - 1):
+        count = start[i + 1] - start[i]
+        for p in range(count):
+            place = corner[start[i] + p]
+            f, c = place // 3, place % 3
+            after[p], before[p], fan[p] = faces[f, (c + 1) % 3], faces[f, (c + 2) % 3], p
+        if _is_ring(after, before, count):
+            continue
+        fans = count
+        for p in range(count):
+            for side in range(2):
+                j = after[p] if side == 0 else before[p]
+                met, last, earlier = 1, -1, False
+                for q in range(count):
+                    if q != p and (after[q] == j or before[q] == j):
+                        met += 1
+                        last = q
+                        earlier = earlier or q < p
+                if met > 2 and i < j and not earlier:
+                    crowded += 1
+                if met == 2 and fan[p] != fan[last]:
+                    fans -= 1
+                    old, new = max(fan[p], fan[last]), min(fan[p], fan[last])
+                    for q in range(count):
+                        if fan[q] == old:
+                            fan[q] = new
+            if i < after[p] and i < before[p]:
+                low, high = min(after[p], before[p]), max(after[p], before[p])
+                for q in range(p):
+                    if low == min(after[q], before[q]) and high == max(after[q], before[q]):
+                        repeats += 1
+                        break
+        if fans > 1:
+            several += 1
+    return crowded, several, repeats
 
 
 @njit(cache=True, nogil=True)

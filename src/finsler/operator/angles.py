@@ -45,6 +45,28 @@ class AngleStack:
     diagonal: NDArray[np.int32]
     reference_diagonal: FloatArray
 
+    @classmethod
+    def single(
+        cls, laplacian: Laplacian, *, theta: float = 0.0, reference: Laplacian | None = None
+    ) -> AngleStack:
+        """One operator as a stack, e.g. one on a triangulation of its own.
+
+        `reference` is the operator at ω = 0, on the same triangulation; by default this one.
+        """
+        matrix = sparse.csr_array(laplacian.stiffness)
+        matrix.sum_duplicates()
+        rows = np.repeat(np.arange(len(laplacian.mass)), np.diff(matrix.indptr))
+        plain = laplacian if reference is None else reference
+        return cls(
+            theta=np.array([theta]),
+            indptr=matrix.indptr.astype(np.int32),
+            indices=matrix.indices.astype(np.int32),
+            values=matrix.data[None],
+            mass=laplacian.mass,
+            diagonal=np.flatnonzero(matrix.indices == rows).astype(np.int32),
+            reference_diagonal=plain.stiffness.diagonal()[None],
+        )
+
     def __len__(self) -> int:
         return len(self.theta)
 

@@ -34,12 +34,12 @@ class DelaunayLaplacian:
     ----------
     laplacian : Laplacian
         Mass as on the mesh itself.
-    faces, lengths : (m, 3), (m, 3)
+    faces, lengths : (m, 3), (m, 3); (2 m, 3) on a cover
         The triangulation: corners, and lengths of the sides from each corner to the next. Two
         vertices may have several edges, and an edge may lead back to its vertex.
     flips : int
     negative_before, negative_after : float
-        Share of the inner edges whose weight has the wrong sign.
+        `negative_share` of the operator on the mesh itself and of this one.
     shortened : float
         Share of the sides that were shortened, since no face could be made of the lengths on which
         both faces of an edge agree; 0 where the metric does not jump.
@@ -54,7 +54,9 @@ class DelaunayLaplacian:
     shortened: float
 
 
-def delaunay_laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> DelaunayLaplacian:
+def delaunay_laplacian(
+    mesh: TriMesh, diffusivity: ArrayLike, *, cover: bool = True
+) -> DelaunayLaplacian:
     """The operator −div(D∇·) on a triangulation that is Delaunay in D's own lengths.
 
     In the metric g = √det(D) D⁻¹, which keeps areas, the operator is isotropic with the factor
@@ -65,16 +67,22 @@ def delaunay_laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> DelaunayLaplaci
     the triangulation changes; on a surface the lengths are a further approximation, which vanishes
     as the mesh is refined.
 
+    Edges on a boundary, those with more than two faces, and those between faces of opposite
+    orientation have no other diagonal. On the tufted cover (Sharp and Crane 2020) they have: every
+    face is taken with its back, and fronts and backs are glued around such edges. The price is that
+    linear functions are no longer exact along a boundary.
+
     Parameters
     ----------
     mesh : TriMesh
-        Edges with other than two faces are never flipped.
     diffusivity : (m, 3, 3)
         As for [`laplacian`][finsler.laplacian].
+    cover : bool
+        Use the cover where the mesh has such edges; otherwise they are kept, and their weights.
 
     Raises
     ------
-    InputError
+    InputError, MeshWarning
         As for `laplacian`.
     ConvergenceError
         The flips do not end.
@@ -91,22 +99,24 @@ def delaunay_laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> DelaunayLaplaci
     from finsler.operator._compiled_delaunay import flip_to_delaunay
 
     plain = laplacian(mesh, diffusivity)
-    twin = _twins(mesh)
-    lengths, weight = _lengths(mesh, np.asarray(diffusivity, dtype=np.float64), twin)
+    tensors, twin, share = np.asarray(diffusivity, dtype=np.float64), _twins(mesh), 1.0
+    if cover and (twin < 0).any():
+        mesh = TriMesh(mesh.vertices, np.r_[mesh.faces, mesh.faces[:, ::-1]])
+        tensors, twin, share = np.r_[tensors, tensors], _cover_twins(mesh), 0.5
+    lengths, weight = _lengths(mesh, tensors, twin)
     lengths, shortened = _made_possible(lengths, twin)
     faces, flat = mesh.faces.copy(), lengths.ravel()
-    before = _assembled(faces, flat, twin, weight, plain.mass)[1]
     flips, ended = flip_to_delaunay(faces, flat, twin, weight, _FLIPS * len(flat))
     if not ended:
         raise ConvergenceError(f"the triangulation is not Delaunay after {flips} flips")
-    stiffness, after = _assembled(faces, flat, twin, weight, plain.mass)
+    found = Laplacian(_assembled(faces, flat, share * weight, mesh.n_vertices), plain.mass)
     return DelaunayLaplacian(
-        Laplacian(stiffness, plain.mass),
+        found,
         faces,
         flat.reshape(-1, 3),
         int(flips),
-        before,
-        after,
+        plain.negative_share,
+        found.negative_share,
         shortened,
     )
 
@@ -119,6 +129,26 @@ def _twins(mesh: TriMesh) -> IntArray:
     opposite = (start[pairs[:, 0]] == end[pairs[:, 1]]) & (end[pairs[:, 0]] == start[pairs[:, 1]])
     pairs = pairs[opposite]
     twin[pairs] = pairs[:, ::-1]
+    return twin
+
+
+def _cover_twins(mesh: TriMesh) -> IntArray:
+    """The side glued to each side (6m,) of a mesh that holds each face with its back.
+
+    Around an edge, each face has one side that runs up and one that runs down. The one that runs up
+    is glued to the one of the next face that runs down.
+    """
+    table = edges(mesh)
+    start, end = mesh.faces.ravel(), np.roll(mesh.faces, -1, axis=1).ravel()
+    face = np.arange(len(start)) // 3 % (mesh.n_faces // 2)
+    order = np.lexsort([face, table.of_halfedge])
+    up, down = order[(start < end)[order]], order[(start > end)[order]]
+    edge = table.of_halfedge[up]
+    first = np.searchsorted(edge, edge)
+    count = np.bincount(edge)[edge]
+    following = down[first + (np.arange(len(up)) - first + 1) % count]
+    twin = np.empty(len(start), dtype=np.int64)
+    twin[up], twin[following] = following, up
     return twin
 
 
@@ -160,23 +190,14 @@ def _made_possible(lengths: FloatArray, twin: IntArray) -> tuple[FloatArray, flo
     )
 
 
-def _assembled(
-    faces: IntArray, length: FloatArray, twin: IntArray, weight: FloatArray, mass: FloatArray
-) -> tuple[sparse.csr_array, float]:
-    """The stiffness, and the share of inner edges with a weight of the wrong sign."""
+def _assembled(faces: IntArray, length: FloatArray, weight: FloatArray, n: int) -> sparse.csr_array:
+    """The stiffness (n, n) of the isotropic operator with a factor (m,) a face."""
     squared = length.reshape(-1, 3) ** 2
     product = 2.0 * (squared * np.roll(squared, 1, axis=1)).sum(axis=1) - (squared**2).sum(axis=1)
     area = 0.25 * np.sqrt(np.maximum(product, 0.0))
     opposite = np.roll(squared, -1, axis=1) + np.roll(squared, 1, axis=1) - squared
-    part = (weight / (8.0 * np.maximum(area, np.finfo(float).tiny)))[:, None] * opposite
+    value = ((weight / (8.0 * area))[:, None] * opposite).ravel()
     i, j = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
-    value = part.ravel()
-    n = len(mass)
-    rows = np.concatenate([i, j, i, j])
-    columns = np.concatenate([j, i, i, j])
+    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([j, i, i, j])
     values = np.concatenate([-value, -value, value, value])
-    matrix = sparse.coo_array((values, (rows, columns)), shape=(n, n)).tocsr()
-    inner = np.flatnonzero(twin >= 0)
-    whole = value[inner] + value[twin[inner]]
-    wrong = whole < -1e-9 * np.abs(value).max(initial=0.0)
-    return matrix, float(wrong.mean()) if len(inner) else 0.0
+    return sparse.coo_array((values, (rows, columns)), shape=(n, n)).tocsr()

@@ -46,7 +46,10 @@ def save_operators(
 
 def load_operators(path: str | os.PathLike[str]) -> AngleStack:
     """Read the operators that [`save_operators`][finsler.save_operators] wrote to an npz file."""
-    stack = AngleStack(**read_npz(path, _FIELDS))
+    data = read_npz(path, _FIELDS)
+    if any(array.ndim == 0 for array in data.values()):
+        raise InputError(f"{path}: the arrays do not fit together; was it written by finsler?")
+    stack = AngleStack(**data)
     n, nnz = len(stack.mass), len(stack.indices)
     fits = (
         stack.indptr.shape == (n + 1,)

@@ -32,6 +32,20 @@ class Laplacian:
     stiffness: sparse.csr_array
     mass: FloatArray
 
+    @property
+    def negative_share(self) -> float:
+        """Share of the pairs of neighbours whose weight −W_ij is negative, rounding left aside.
+
+        Where it is 0, an implicit step of heat stays between the bounds of its start. Obtuse
+        angles make it positive, and anisotropy much more so; see
+        [`delaunay_laplacian`][finsler.delaunay_laplacian].
+        """
+        upper = sparse.coo_array(sparse.triu(self.stiffness, k=1))
+        i, j = upper.coords
+        diagonal = self.stiffness.diagonal()
+        wrong = upper.data > 1e-9 * np.sqrt(diagonal[i] * diagonal[j])
+        return float(wrong.mean()) if len(wrong) else 0.0
+
     def apply(self, function: FloatArray) -> FloatArray:
         """S⁻¹W f of a function (n,) or functions (n, c) on the vertices."""
         product = self.stiffness @ np.asarray(function)

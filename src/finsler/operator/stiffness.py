@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.measures import TangentBasis, require_usable_faces
+from finsler.mesh.health import warn_of
+from finsler.mesh.measures import NEEDLE, TangentBasis, require_usable_faces
 from finsler.mesh.trimesh import FloatArray, TriMesh
 
 
@@ -57,19 +58,34 @@ def assemble(
     ------
     InputError
         A face has no area or a vertex no face.
+
+    Warns
+    -----
+    MeshWarning
+        Needles, repeated faces, edges with more than two faces, vertices that join separate fans:
+        the assembly is what the formula says, summed over whatever faces there are.
     """
     from finsler.operator import _compiled
 
     if max(3 * mesh.n_faces, mesh.n_vertices) * 3 >= 2**31:
         raise InputError(f"a mesh of {mesh.n_faces} faces is too large for 32-bit indices")
     weights = np.ones(mesh.n_faces) if weights is None else np.ascontiguousarray(weights)
-    sides, areas, bad = _compiled.edge_weights(
-        mesh.vertices, mesh.faces, basis.first, basis.second, tensors, weights
+    sides, areas, bad, thin = _compiled.edge_weights(
+        mesh.vertices, mesh.faces, basis.first, basis.second, tensors, weights, NEEDLE
     )
     start, corner = _compiled.corners_by_vertex(mesh.faces, mesh.n_vertices)
     if bad >= 0 or (np.diff(start) == 0).any():
         require_usable_faces(mesh)
         raise InputError(f"the basis of face {bad} is not a right-handed tangent basis")
+    crowded, several, repeats = _compiled.defects(mesh.faces, start, corner)
+    warn_of(
+        {
+            "needle_faces": thin,
+            "duplicate_faces": repeats,
+            "nonmanifold_edges": crowded,
+            "nonmanifold_vertices": several,
+        }
+    )
     indptr, indices, diagonal = _compiled.pattern(mesh.faces, start, corner)
     values = _compiled.gather(mesh.faces, start, corner, indptr, indices, diagonal, sides)
     mass = np.bincount(mesh.faces.ravel(), np.repeat(areas / 3.0, 3), mesh.n_vertices)

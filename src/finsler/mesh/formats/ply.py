@@ -29,6 +29,7 @@ _TYPES = {
     **dict.fromkeys(("float", "float32"), "f4"),
     **dict.fromkeys(("double", "float64"), "f8"),
 }
+_MOST_PROPERTIES = 1000
 _ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 
 
@@ -86,24 +87,28 @@ def _header(data: bytes) -> tuple[str, list[_Element], int]:
             "there is no header from ply to end_header; the file is no PLY or cut short"
         )
     order: str | None = None
-    elements: list[_Element] = []
+    elements: list[tuple[str, int, list[_Property]]] = []
     for line in data[: end.start()].decode("ascii", errors="replace").splitlines():
         match line.split():
             case ["format", name, *_] if name in _ORDERS:
                 order = _ORDERS[name]
-            case ["element", name, count] if count.isdecimal() and len(count) < 19:
-                elements.append(_Element(name, int(count), ()))
+            case ["element", name, count] if _is_element(name, count):
+                elements.append((name, int(count), []))
             case ["property", *words] if elements:
-                last = elements[-1]
-                properties = (*last.properties, _property(words, line))
-                elements[-1] = _Element(last.name, last.count, properties)
+                elements[-1][2].append(_property(words, line))
             case ["ply" | "comment" | "obj_info", *_] | []:
                 continue
             case _:
                 raise InputError(f"the header line {line[:40]!r} is not understood")
+    if any(len(properties) > _MOST_PROPERTIES for _, _, properties in elements):
+        raise InputError(f"an element has more than {_MOST_PROPERTIES} properties; remove some")
     if order is None:
         raise InputError("the header names no format; it must be ascii or binary of either order")
-    return order, elements, end.end()
+    return order, [_Element(name, n, tuple(found)) for name, n, found in elements], end.end()
+
+
+def _is_element(name: str, count: str) -> bool:
+    return name.isprintable() and len(name) <= 40 and count.isdecimal() and len(count) < 19
 
 
 def _property(words: list[str], line: str) -> _Property:
@@ -204,14 +209,14 @@ def _item_lengths(data: bytes, start: int, element: _Element, order: str) -> tup
 
 
 def _walked_columns(data: bytes, start: int, element: _Element, order: str) -> tuple[_Columns, int]:
-    if element.count > len(data) - start:
+    smallest = sum(np.dtype(p.count_type or p.type).itemsize for p in element.properties)
+    if element.count * smallest > len(data) - start:
         raise _cut_short(element)
-    offsets, lengths = np.empty(element.count, np.int64), []
+    offsets = np.empty(element.count, np.int64)
+    table = np.empty((element.count, len(element.properties)), np.int64)
     for i in range(element.count):
         offsets[i] = start
-        item, start = _item_lengths(data, start, element, order)
-        lengths.append(item)
-    table = np.array(lengths, dtype=np.int64)
+        table[i], start = _item_lengths(data, start, element, order)
     columns: _Columns = {}
     octets = np.frombuffer(data, np.uint8)
     for i, p in enumerate(element.properties):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,10 @@ def number_rows(lines: list[bytes]) -> NumberRows:
     lengths = lengths[lengths > 0]
     text = b" ".join(lines)
     try:
-        values = np.fromstring(text, sep=" ") if len(lengths) else np.zeros(0)
+        # numpy warns where it stops at what is no number, and reads 1.2.3 as two numbers.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            values = np.fromstring(text, sep=" ") if len(lengths) else np.zeros(0)
     except (ValueError, DeprecationWarning):
         values = np.zeros(0)
     if len(values) != lengths.sum():
@@ -59,7 +63,7 @@ def number_rows(lines: list[bytes]) -> NumberRows:
 
 
 def _first_word(text: bytes) -> str:
-    number = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.I)
+    number = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.I)
     wrong = next((token for token in text.split() if not number.fullmatch(token)), b"")
     return wrong[:20].decode("ascii", errors="replace")
 

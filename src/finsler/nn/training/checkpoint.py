@@ -8,13 +8,16 @@ import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from finsler.errors import InputError
 from finsler.files import write_bytes
+from finsler.json_text import parse_json
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import model_named
 
@@ -79,6 +82,18 @@ def save_checkpoint(
     write_bytes(path, save(tensors, metadata))
 
 
+class _Shapes(TorchFunctionMode):
+    """While this lasts, the parameters that are made have a shape and take no memory."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        options = dict(kwargs or {})
+        if function in (torch.empty, torch.zeros, torch.ones):
+            options["device"] = "meta"
+        return function(*args, **options)
+
+
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A checkpoint that was read and found whole."""
@@ -102,7 +117,9 @@ class Checkpoint:
         text = metadata["finsler"]
         if metadata["crc32"] != str(_checksum(text, tensors)):
             raise InputError(f"{path}: the checkpoint is damaged (its checksum does not fit)")
-        return cls(str(path), _about(path, text), tensors)
+        found = cls(str(path), _about(path, text), tensors)
+        found._require_sizes()
+        return found
 
     def load(self, network: nn.Module, optimiser: torch.optim.Optimizer | None = None) -> None:
         """Put the weights into a network, and the state into its optimiser.
@@ -112,13 +129,10 @@ class Checkpoint:
         InputError
             The tensors are not those of such a network.
         """
-        weights = self._part(_NETWORK)
         try:
-            network.load_state_dict(weights)
+            network.load_state_dict(self._part(_NETWORK))
         except RuntimeError as error:
-            raise InputError(
-                f"{self.path}: the weights do not fit the network {self.about.config.model!r}"
-            ) from error
+            raise self._misfit() from error
         if optimiser is None:
             return
         state = self._part(_OPTIMISER)
@@ -131,6 +145,25 @@ class Checkpoint:
                 for key, value in state.items()
                 if key.rpartition(".")[0] == name
             }
+
+    def _require_sizes(self) -> None:
+        """Raise where the description is not that of the weights, before memory is taken for it."""
+        try:
+            with _Shapes():
+                wanted = self.about.build().state_dict()
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from error
+        # A network of absurd sizes fails in torch in many ways.
+        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{self.path}: no network has the sizes of this checkpoint") from error
+        there = {name: tensor.shape for name, tensor in self._part(_NETWORK).items()}
+        if there != {name: tensor.shape for name, tensor in wanted.items()}:
+            raise self._misfit()
+
+    def _misfit(self) -> InputError:
+        return InputError(
+            f"{self.path}: the weights do not fit the network {self.about.config.model!r}"
+        )
 
     def _part(self, prefix: str) -> dict[str, Tensor]:
         return {
@@ -159,31 +192,42 @@ def load_model(
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Tensor]]:
     from safetensors import SafetensorError, safe_open
 
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file; check the path")
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             return file.metadata() or {}, tensors
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file; check the path") from error
     except SafetensorError as error:
-        raise InputError(f"{path}: this is no whole safetensors file ({error})") from error
+        raise InputError(f"{path}: this is no whole safetensors file; copy it again") from error
+
+
+_FIELDS = {field.name for field in dataclasses.fields(About)}
 
 
 def _about(path: str | os.PathLike[str], text: str) -> About:
     try:
-        found = json.loads(text)
-        if found.pop("format") != FORMAT:
+        found = parse_json(text)
+        if found.pop("format", None) != FORMAT:
             raise InputError(f"the checkpoint has another format than {FORMAT}; train anew")
-        found["config"] = TrainConfig.of(found["config"])
-        found["history"] = tuple(found["history"])
+        if found.keys() != _FIELDS or not isinstance(found["history"], list):
+            raise InputError("the checkpoint's description is damaged; copy it again")
+        found["config"] = TrainConfig.of(_object(found["config"]))
+        found["prepare"] = _object(found["prepare"])
+        found["history"] = tuple(map(_object, found["history"]))
         about = About(**found)
-        if not all(type(n) is int for n in (about.in_channels, about.classes, about.angles)):
+        sizes = (about.in_channels, about.classes, about.angles)
+        if not all(type(size) is int and 0 <= size < 2**31 for size in sizes):
             raise InputError("the sizes of the network in the checkpoint are no whole numbers")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: the checkpoint's description is damaged ({error})") from error
     return about
+
+
+def _object(found: object) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise InputError("the checkpoint's description is damaged; copy it again")
+    return found
 
 
 def _checksum(text: str, tensors: Mapping[str, Tensor]) -> int:

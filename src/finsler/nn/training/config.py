@@ -40,6 +40,9 @@ _NOT_NEGATIVE = (
     *("dropout", "label_smoothing", "validation"),
 )
 _BELOW_ONE = ("dropout", "label_smoothing", "validation")
+# Larger networks are no use, and a file that was received may ask for any.
+_AT_MOST = {"channels": 2**16, "layers": 1000, "order": 2**12, "hidden": 2**20}
+_LONGEST_FILE, _LONGEST_TEXT = 2**20, 100
 # Where and how a run is computed, not what: a run may be continued with other values.
 _FREE = ("device", "memory", "checkpoint_every", "cuda_graphs")
 
@@ -131,6 +134,8 @@ class TrainConfig:
             self._require(name, getattr(self, name) >= 0, "at least 0")
         for name in _BELOW_ONE:
             self._require(name, getattr(self, name) < 1, "below 1")
+        for name, most in _AT_MOST.items():
+            self._require(name, getattr(self, name) <= most, f"at most {most}")
         for name in ("learning_rate", "step_factor"):
             self._require(name, getattr(self, name) > 0, "above 0")
         if self.schedule == "onecycle" and self.warm_up > 0:
@@ -144,13 +149,23 @@ class TrainConfig:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TrainConfig:
-        """Read a TOML file; what it does not name has its default."""
+        """Read a TOML file; what it does not name has its default.
+
+        Raises
+        ------
+        InputError
+            There is no such file, or it is no TOML, or a setting is unknown or out of range.
+        """
+        if not Path(path).is_file():
+            raise InputError(f"{path}: there is no such file; check the path")
+        if Path(path).stat().st_size > _LONGEST_FILE:
+            raise InputError(f"{path}: the file is too long for a configuration; check the path")
         try:
-            found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(f"{path}: there is no such file; check the path") from error
+            found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except ValueError as error:
-            raise InputError(f"{path}: this is not a TOML file ({error})") from error
+            raise InputError(f"{path}: this is not a TOML file ({str(error)[:100]})") from error
+        except RecursionError as error:
+            raise InputError(f"{path}: the TOML is nested too deeply") from error
         try:
             return cls.of(found)
         except InputError as error:
@@ -173,7 +188,7 @@ class TrainConfig:
         for setting in settings:
             name, equals, text = setting.partition("=")
             if not equals:
-                raise InputError(f"{setting!r} is no setting; write key=value, e.g. epochs=20")
+                raise InputError(f"{_shown(setting)} is no setting; write key=value, as epochs=20")
             name = _known(name.strip())
             changed[name] = _parsed(name, text.strip(), _TYPES[name])
         return dataclasses.replace(self, **changed)
@@ -192,27 +207,44 @@ class TrainConfig:
 
 
 _TYPES: dict[str, Any] = get_type_hints(TrainConfig)
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a short text"}
 
 
 def _known(name: str) -> str:
     if name in _TYPES:
         return name
-    near = get_close_matches(name, _TYPES, n=1, cutoff=0.0)
-    raise InputError(f"there is no setting {name!r}; did you mean {near[0]!r}?")
+    near = get_close_matches(name[:_LONGEST_TEXT], _TYPES, n=1, cutoff=0.0)
+    raise InputError(f"there is no setting {_shown(name)}; did you mean {near[0]!r}?")
 
 
 def _typed(name: str, value: Any, wanted: Any) -> Any:
     """The value, or for a float its whole number as one; anything else is refused."""
     if wanted not in _WORDS:
-        if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
+        if isinstance(value, (list, tuple)) and all(map(_is_whole, value)):
             return tuple(value)
-        raise InputError(f"{name} is {value!r}; it must be a list of whole numbers")
-    if wanted is float and type(value) in (int, float) and math.isfinite(value):
+        raise InputError(f"{name} is {_shown(value)}; it must be a list of whole numbers")
+    if wanted is float and (_is_whole(value) or (type(value) is float and math.isfinite(value))):
         return float(value)
-    if wanted is not float and type(value) is wanted:
+    if wanted is int and _is_whole(value):
         return value
-    raise InputError(f"{name} is {value!r}; it must be {_WORDS[wanted]}")
+    if wanted is bool and type(value) is bool:
+        return value
+    if wanted is str and type(value) is str and len(value) <= _LONGEST_TEXT:
+        return value
+    raise InputError(f"{name} is {_shown(value)}; it must be {_WORDS[wanted]}")
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and abs(value) < 2**63
+
+
+def _shown(value: object) -> str:
+    """A value in an error: of any length in the file, short in the sentence."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write very long whole numbers
+        return "too long to show"
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _parsed(name: str, text: str, wanted: Any) -> Any:
@@ -224,7 +256,7 @@ def _parsed(name: str, text: str, wanted: Any) -> Any:
         return tuple(int(item) for item in text.strip("[]").split(",") if item.strip())
     except (ValueError, KeyError) as error:
         words = _WORDS.get(wanted, "a list of whole numbers, e.g. 50,80")
-        raise InputError(f"{name} is {text!r}; it must be {words}") from error
+        raise InputError(f"{name} is {_shown(text)}; it must be {words}") from error
 
 
 def _toml(value: Any) -> str:

@@ -19,7 +19,7 @@ class Log:
     ----------
     folder : Path
     history : sequence of dict
-        The epochs that are done: the file is cut back to them.
+        The epochs that are done: the files begin anew with them.
     notify : callable
         Called with a sentence where TensorBoard is not installed.
     """
@@ -28,20 +28,27 @@ class Log:
         self, folder: Path, history: Sequence[Mapping[str, Any]], notify: Callable[[str], None]
     ) -> None:
         self._path = folder / METRICS
-        write_bytes(self._path, "".join(_line(metrics) for metrics in history).encode())
-        self._curves = _writer(folder / CURVES, len(history) + 1)
+        self._lines = [_line(metrics) for metrics in history]
+        write_bytes(self._path, "".join(self._lines).encode())
+        self._curves = _writer(folder / CURVES)
         if self._curves is None:
             notify(f"TensorBoard is not installed; the curves are in {self._path} alone")
+        for metrics in history:
+            self._draw(metrics)
 
     def write(self, metrics: Mapping[str, Any]) -> None:
         """Add an epoch."""
-        with open(self._path, "a", encoding="utf-8") as file:
-            file.write(_line(metrics))
-        if self._curves is not None:
-            for name, value in metrics.items():
-                if name != "epoch":
-                    self._curves.add_scalar(name, value, metrics["epoch"])
-            self._curves.flush()
+        self._lines.append(_line(metrics))
+        write_bytes(self._path, "".join(self._lines).encode())
+        self._draw(metrics)
+
+    def _draw(self, metrics: Mapping[str, Any]) -> None:
+        if self._curves is None:
+            return
+        for name, value in metrics.items():
+            if name != "epoch":
+                self._curves.add_scalar(name, value, metrics["epoch"])
+        self._curves.flush()
 
     def close(self) -> None:
         """Close the files."""
@@ -53,10 +60,18 @@ def _line(metrics: Mapping[str, Any]) -> str:
     return json.dumps(dict(metrics), allow_nan=False) + "\n"
 
 
-def _writer(folder: Path, first: int) -> Any:
+def _writer(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
+    # TensorBoard orders files by the time in their names, which a clock may get wrong: one will do.
+    clear_curves(folder)
     make: Any = SummaryWriter
-    return make(str(folder), purge_step=first)
+    return make(str(folder))
+
+
+def clear_curves(folder: Path) -> None:
+    """Remove the curves of earlier."""
+    for path in folder.glob("events*"):
+        path.unlink()

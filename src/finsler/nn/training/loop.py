@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ from torch import Tensor, nn
 
 from finsler.data.store import Store
 from finsler.errors import ConvergenceError, InputError
-from finsler.files import write_bytes
+from finsler.files import alone, write_bytes
 from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.distributed import Team, share, team
 from finsler.nn.training.graphs import GraphStepper
-from finsler.nn.training.log import CURVES, METRICS, Log
+from finsler.nn.training.log import CURVES, METRICS, Log, clear_curves
 from finsler.nn.training.models import model_named
 from finsler.nn.training.plan import epoch_batches, split, torch_seed
 from finsler.nn.training.prediction import count_exact
@@ -69,15 +70,28 @@ def train(
     Raises
     ------
     InputError
-        The store cannot be learned from, or the folder holds a run of another configuration.
+        The store cannot be learned from, the folder holds a run of another configuration, or
+        another process trains there.
     ConvergenceError
         A loss is not finite; the last checkpoint stays as it is.
     """
     chosen = TrainConfig() if config is None else config
+    place = Path(folder)
     with team(chosen.device) as crew, matrix_precision(chosen.precision):
-        return _finished(
-            _Run(store, Path(folder), chosen, crew, restart, notify), on_step, on_epoch
-        )
+        about = about_run(store, chosen)
+        with _entered(place, crew):
+            return _finished(_Run(store, place, about, crew, restart, notify), on_step, on_epoch)
+
+
+@contextmanager
+def _entered(folder: Path, crew: Team) -> Iterator[None]:
+    """Make the folder of a run, and keep other runs out of it."""
+    if not crew.leads:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder):
+        yield
 
 
 def _finished(
@@ -98,27 +112,25 @@ class _Run:
         self,
         store: Store,
         folder: Path,
-        config: TrainConfig,
+        about: About,
         crew: Team,
         restart: bool,
         notify: Callable[[str], None],
     ) -> None:
-        self.folder, self.config, self.crew = folder, config, crew
+        self.folder, self.about, self.crew = folder, about, crew
+        self.config = config = about.config
         if config.precision == "bf16" and crew.device.type != "cuda":
             raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
-        self.about = about_run(store, config)
         self.names, held_out = split(store.train, config)
         self.evaluated = {"validation": held_out, "test": store.test}
         torch.manual_seed(torch_seed(config, 0, 0))
         self.network = self.about.build().to(crew.device)
         optimiser = make_optimiser(self.network, config)
-        if crew.leads:
-            folder.mkdir(parents=True, exist_ok=True)
-            if restart:
-                _forget(folder)
+        if crew.leads and restart:
+            _forget(folder)
         crew.wait()
         if (folder / LAST).exists():
-            self._resume(Checkpoint.read(folder / LAST), optimiser)
+            self._resume(_last(folder), optimiser)
             notify(f"continuing after epoch {self.about.epoch} of {config.epochs}")
         self.samples = Samples(
             store,
@@ -245,6 +257,13 @@ def about_run(store: Store, config: TrainConfig) -> About:
     )
 
 
+def _last(folder: Path) -> Checkpoint:
+    try:
+        return Checkpoint.read(folder / LAST)
+    except InputError as error:
+        raise InputError(f"{error}; or forget that run with --restart") from error
+
+
 def _check_same_run(checkpoint: Checkpoint, about: About) -> None:
     there = checkpoint.about
     remedy = "take another folder, or forget that run with --restart"
@@ -277,5 +296,4 @@ def _forget(folder: Path) -> None:
     # The checkpoint first: without it there is no run to go on with.
     for name in (LAST, BEST, METRICS, PREDICTIONS):
         (folder / name).unlink(missing_ok=True)
-    for path in (folder / CURVES).glob("events*"):
-        path.unlink()
+    clear_curves(folder / CURVES)

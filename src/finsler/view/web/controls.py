@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finsler.errors import InputError
 from finsler.view.panel import Panel
 from finsler.view.web.drawing import colors_and_levels
 from finsler.view.web.scene import Scene
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     import viser
 
 _BAR = (14, 256)
+# Least, largest and step of the sliders; what a browser sends is compared with them.
+_RANGES = {
+    "alpha": (0.0, 50.0, 0.5),
+    "theta": (0.0, 180.0, 2.5),
+    "tau": (0.0, 5.0, 0.05),
+    "peak": (0.0, 0.95, 0.05),
+    "order": (0, 30, 1),
+    "log10 time": (-4.0, 0.0, 0.1),
+}
+_PLACES = ("constant", "curved", "flat")
 
 
 class Controls:
@@ -30,20 +41,21 @@ class Controls:
         self._bar = gui.add_image(np.full((*_BAR, 3), 255, np.uint8), label="Colours")
         self._words = gui.add_markdown("")
         metric = usual.metric
-        self._alpha = gui.add_slider("alpha", 0.0, 50.0, 0.5, metric.alpha, hint="anisotropy")
-        self._theta = gui.add_slider("theta", 0.0, 180.0, 2.5, metric.theta, hint="degrees")
-        self._omega = gui.add_dropdown(
-            "omega", ["constant", "curved", "flat"], hint="where ω is strong"
-        )
+        self._alpha = gui.add_slider("alpha", *_RANGES["alpha"], metric.alpha, hint="anisotropy")
+        self._theta = gui.add_slider("theta", *_RANGES["theta"], metric.theta, hint="degrees")
+        self._omega = gui.add_dropdown("omega", _PLACES, hint="where ω is strong")
         self._tau = gui.add_slider(
-            "tau", 0.0, 5.0, 0.05, metric.tau, hint="length of ω, if constant; below √(1 + alpha)"
+            "tau", *_RANGES["tau"], metric.tau, hint="length of ω, if constant; below √(1 + alpha)"
         )
         self._peak = gui.add_slider(
-            "peak", 0.0, 0.95, 0.05, metric.peak, hint="largest strength of ω, if not constant"
+            "peak", *_RANGES["peak"], metric.peak, hint="largest strength of ω, if not constant"
         )
-        self._order = gui.add_slider("order", 0, 30, 1, usual.order, hint="of the kernel's T_order")
+        self._order = gui.add_slider(
+            "order", *_RANGES["order"], usual.order, hint="of the kernel's T_order"
+        )
+        time = float(np.log10(usual.time))
         self._time = gui.add_slider(
-            "log10 time", -4.0, 0.0, 0.1, float(np.log10(usual.time)), hint="as a share of the area"
+            "log10 time", *_RANGES["log10 time"], time, hint="as a share of the area"
         )
         self._directions = gui.add_checkbox("principal directions", False)
         self._arrows = gui.add_checkbox("omega as arrows", False)
@@ -65,20 +77,26 @@ class Controls:
             control.on_update(lambda _: changed())
 
     def settings(self, selected: tuple[int | None, ...]) -> Settings:
-        """What is chosen now."""
+        """What is chosen now.
+
+        Raises
+        ------
+        InputError
+            A value that the page does not offer; a client need not be the page.
+        """
         metric = Anisotropy(
-            alpha=self._alpha.value,
-            tau=self._tau.value,
-            theta=self._theta.value,
-            omega=self._omega.value,
-            peak=self._peak.value,
+            alpha=_within("alpha", self._alpha.value),
+            tau=_within("tau", self._tau.value),
+            theta=_within("theta", self._theta.value),
+            omega=_offered(self._omega.value, _PLACES),
+            peak=_within("peak", self._peak.value),
         )
         return Settings(
-            shown=Shown(self._shown.value),
+            shown=Shown(_offered(self._shown.value, tuple(Shown))),
             selected=selected,
             metric=metric,
-            order=self._order.value,
-            time=10.0**self._time.value,
+            order=int(_within("order", self._order.value)),
+            time=10.0 ** _within("log10 time", self._time.value),
             directions=self._directions.value,
             omega=self._arrows.value,
             lines=self._lines.value,
@@ -120,6 +138,19 @@ class Controls:
     def say(self, text: str) -> None:
         """Show a text below the colours."""
         self._words.content = text
+
+
+def _within(name: str, value: float) -> float:
+    least, largest, _ = _RANGES[name]
+    if not least <= value <= largest:
+        raise InputError(f"{name} is {value:g}; it must lie in {least:g} to {largest:g}")
+    return value
+
+
+def _offered(value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise InputError(f"{value[:40]!r} is not among {', '.join(choices)}")
+    return value
 
 
 def _bar_of(panel: Panel) -> NDArray[np.uint8]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import io
 import ipaddress
+import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from finsler.errors import InputError
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import viser
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
+
+# A number or localhost, and a port: no user, path or blank beside them.
+_HOST = re.compile(r"(localhost|[0-9.]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 
 
 def start_server(host: str, port: int) -> viser.ViserServer:
@@ -84,9 +87,11 @@ def is_allowed(host: str, origin: str | None, *, websocket: bool) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
     try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or bool(ipaddress.ip_address(name))
+        return found[1] == "localhost" or bool(ipaddress.ip_address(found[1].strip("[]")))
     except ValueError:
         return False
 

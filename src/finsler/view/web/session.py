@@ -77,8 +77,8 @@ class Session:
 
     def _draw(self) -> None:
         begun = perf_counter()
-        settings = self._controls.settings(self._selected)
         try:
+            settings = self._controls.settings(self._selected)
             panels = self.scene.panels(settings)
             self._draw_meshes(panels)
             self._draw_markers(settings)

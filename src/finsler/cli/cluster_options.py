@@ -1,0 +1,81 @@
+"""Options of the commands that spread their work, and the workers that they ask for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from finsler.cluster import Workers
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Compute on the workers of this Dask scheduler, e.g. tcp://head:8786; by default on"
+        " this machine.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", help="Processes on this machine; by default one a core."),
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        help="How often a task is tried again when its worker is lost or a file out of reach."
+    ),
+]
+WorkerMemory = Annotated[
+    float | None,
+    typer.Option(
+        metavar="GIB",
+        help="Memory of each process on this machine; one that takes more is ended and its task"
+        " tried again. [default: an equal share of all]",
+    ),
+]
+
+
+def workers(
+    scheduler: str | None, jobs: int | None, retries: int, memory: float | None, *, tasks: int
+) -> Workers:
+    """Who computes so many tasks: no more processes than that."""
+    from finsler.cluster import Workers
+
+    if scheduler is None:
+        jobs = min(jobs if jobs is not None else os.cpu_count() or 1, max(tasks, 1))
+    return Workers(jobs=jobs, scheduler=scheduler, retries=retries, memory=memory, notify=say)
+
+
+def refuse_workers(scheduler: str | None, jobs: int | None, memory: float | None) -> None:
+    """Raise where workers are asked for and there is nothing to spread."""
+    from finsler.errors import InputError
+
+    options = {"--scheduler": scheduler, "--jobs": jobs, "--worker-memory": memory}
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name} is for many meshes, and has no effect here; leave it out")
+
+
+def say(sentence: str) -> None:
+    """A note for the user, beside the results."""
+    print("note:", sentence, file=sys.stderr)
+
+
+def say_failed(failed: dict[str, str]) -> None:
+    """Each failure with its sentence."""
+    for name, why in failed.items():
+        print(f"failed: {name}: {why}", file=sys.stderr)
+
+
+def progress_bar() -> Any:
+    """A bar on stderr with the number of tasks and the time left; none where it is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

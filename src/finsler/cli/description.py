@@ -1,0 +1,189 @@
+"""The descriptors that `finsler describe` computes, of one mesh or of many."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finsler.cli.batch import Meshes, Row, compute, finish, found, key_of, meshes_at
+from finsler.cli.options import OperatorChoice, working
+
+if TYPE_CHECKING:
+    from finsler.cluster import Workers
+    from finsler.mesh import TriMesh
+    from finsler.mesh.trimesh import FloatArray, IntArray
+
+_COLUMNS = ("mesh", "outcome", "seconds", "vertices", "values", "attempts", "error", "file")
+
+
+class Descriptor(StrEnum):
+    """Which descriptor."""
+
+    shot = "shot"
+    hks = "hks"
+    wks = "wks"
+    xyz = "xyz"
+    normals = "normals"
+
+
+SPECTRAL = (Descriptor.hks, Descriptor.wks)
+
+
+@dataclass(frozen=True)
+class Described:
+    """Rows of numbers, and of SHOT the radius in the unit of the mesh and the neighbours."""
+
+    values: FloatArray
+    radius: float | None = None
+    neighbors: IntArray | None = None
+
+    def arrays(self) -> dict[str, Any]:
+        """What is written."""
+        more = {} if self.neighbors is None else {"neighbors": self.neighbors}
+        return {"descriptors": self.values, **more}
+
+
+@dataclass(frozen=True)
+class Description:
+    """The descriptor that the options of `finsler describe` ask for."""
+
+    descriptor: Descriptor
+    share: float
+    bins: int
+    as_released: bool
+    angles: int
+    count: int | None
+    k: int
+    operator: OperatorChoice
+
+    def config(self) -> dict[str, Any]:
+        """The options that matter, for the record in a result."""
+        config: dict[str, Any] = {"descriptor": self.descriptor.value}
+        if self.descriptor is Descriptor.shot:
+            config |= {"radius": self.share, "bins": self.bins, "as_released": self.as_released}
+        if self.descriptor in SPECTRAL:
+            config |= {"k": self.k, "angles": self.angles, "count": self.count}
+            config |= self.operator.config()
+        return config
+
+    def of(self, mesh: TriMesh) -> Described:
+        """Describe a mesh."""
+        if self.descriptor is Descriptor.shot:
+            radius = _radius(mesh, self.share)
+            values, neighbors = _shot(mesh, radius, self.bins, self.as_released)
+            return Described(values, radius, neighbors)
+        if self.descriptor in SPECTRAL:
+            return Described(
+                _signature(mesh, self.descriptor, self.operator, self.angles, self.count, self.k)
+            )
+        return Described(_plain(mesh, self.descriptor))
+
+
+def describe_many(
+    where: list[str],
+    out: str,
+    description: Description,
+    crew: Callable[[int], Workers],
+    *,
+    as_json: bool,
+) -> None:
+    """Describe meshes, each into a file of its own; what is there is not computed again."""
+    from finsler.files import make_folder
+
+    meshes = meshes_at(where)
+    folder = make_folder(out)
+    target = str(folder.absolute() if isinstance(folder, Path) else folder)
+    tasks, count = _tasks(meshes, target, description), len(meshes.names)
+    rows = compute(describe_mesh, tasks, crew(count), title="describing", total=count)
+    table = {name: {"mesh": name, "file": f"{name}.npz", **rows[name]} for name in meshes.names}
+    finish(out, "meshes.csv", _COLUMNS, table, as_json=as_json)
+
+
+def _tasks(
+    meshes: Meshes, target: str, description: Description
+) -> Iterator[tuple[str, tuple[Any, ...] | Exception]]:
+    from finsler.errors import InputError
+
+    for name in meshes.names:
+        try:
+            yield name, (f"{target}/{name}.npz", name, meshes.load(name), description)
+        except (InputError, OSError) as error:
+            yield name, error
+
+
+def describe_mesh(path: str, name: str, mesh: TriMesh, description: Description) -> Row:
+    """Describe one mesh and write it, unless that was done before."""
+    from finsler.files import write_npz
+
+    config = {"mesh": name, **description.config()}
+    key = key_of([mesh], config)
+    arrays = found(path, key, ("descriptors",))
+    seconds = None
+    if arrays is None:
+        start = time.perf_counter()
+        # Spinners are for one mesh.
+        with contextlib.redirect_stderr(io.StringIO()):
+            arrays = description.of(mesh).arrays()
+        seconds = round(time.perf_counter() - start, 3)
+        write_npz(path, arrays, {**config, "key": key})
+    vertices, values = arrays["descriptors"].shape
+    outcome = "found" if seconds is None else "computed"
+    return {"outcome": outcome, "seconds": seconds, "vertices": vertices, "values": values}
+
+
+def _radius(mesh: TriMesh, share: float) -> float:
+    """The radius in the unit of the mesh."""
+    from finsler.descriptors import shot_radius
+    from finsler.errors import InputError
+
+    if not 0.0 < share < float("inf"):
+        raise InputError(f"--radius is {share}; it must be positive and finite")
+    radius = shot_radius(mesh, share)
+    if radius == 0.0:
+        raise InputError("the mesh has no area, so there is no radius; mend it: finsler info")
+    return radius
+
+
+def _shot(
+    mesh: TriMesh, radius: float, bins: int, as_released: bool
+) -> tuple[FloatArray, IntArray]:
+    """Descriptors, and the number of neighbours of each vertex."""
+    from finsler.descriptors import shot, shot_frames
+
+    with working("SHOT"):
+        frames = shot_frames(mesh, radius=radius, as_released=as_released)
+        values = shot(mesh, radius=radius, bins=bins, frames=frames, as_released=as_released)
+    return values, frames.neighbors
+
+
+def _signature(
+    mesh: TriMesh,
+    descriptor: Descriptor,
+    choice: OperatorChoice,
+    angles: int,
+    count: int | None,
+    pairs: int,
+) -> FloatArray:
+    """Heat or wave kernel signatures of one operator for each angle."""
+    from finsler.analysis import spectrum
+    from finsler.descriptors import hks, wks
+
+    spectra = []
+    degrees = [180.0 * angle / angles for angle in range(angles)]
+    for number, laplacian in enumerate(choice.stack(mesh, degrees), start=1):
+        with working(f"{pairs} eigenpairs, angle {number} of {angles}"):
+            spectra.append(spectrum(laplacian, pairs))
+    signature = hks if descriptor is Descriptor.hks else wks
+    return signature(spectra) if count is None else signature(spectra, count=count)
+
+
+def _plain(mesh: TriMesh, descriptor: Descriptor) -> FloatArray:
+    from finsler.mesh.measures import vertex_normals
+
+    return mesh.vertices if descriptor is Descriptor.xyz else vertex_normals(mesh)

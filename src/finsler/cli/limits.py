@@ -1,0 +1,56 @@
+"""Options of commands that may need much memory: which solver, and how much there is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Solver(StrEnum):
+    """How systems are solved."""
+
+    auto = "auto"
+    direct = "direct"
+    iterative = "iterative"
+
+
+def _state(context: typer.Context, gigabytes: float | None) -> float | None:
+    from finsler.memory import limited
+
+    if gigabytes is not None:
+        context.with_resource(limited(gigabytes))
+    return gigabytes
+
+
+SolverChoice = Annotated[
+    Solver,
+    typer.Option(
+        "--solver",
+        help="direct: factorise; iterative: less memory; auto: direct where that is predicted to"
+        " fit.",
+    ),
+]
+MemoryLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--memory",
+        metavar="GB",
+        callback=_state,
+        help="Memory that may be used; by default what is free. What is predicted to need more is"
+        " refused before it starts.",
+    ),
+]
+
+
+def chosen_solver(task: str, vertices: int, solver: Solver, *, k: int = 50) -> str:
+    """The solver to take, with a line on stderr where it is not the usual one."""
+    from finsler.memory import choose, estimate, require
+
+    require("operator", vertices)
+    chosen = choose(task, vertices, solver.value, k=k)
+    if solver is Solver.auto and chosen == "iterative":
+        direct = estimate(task, vertices, k=k).gigabytes
+        typer.echo(f"iterative solver: a direct one would need about {direct:.3g} GB", err=True)
+    return chosen

@@ -1,0 +1,210 @@
+"""`finsler match --pairs`: maps between many meshes; and what matching one pair needs."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import hashlib
+import io
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finsler.cli.batch import Meshes, Row, compute, finish, found, key_of, meshes_at
+from finsler.cli.options import OperatorChoice
+
+if TYPE_CHECKING:
+    from finsler.cluster import Workers
+    from finsler.matching import Match
+    from finsler.mesh import TriMesh
+    from finsler.operator import Laplacian
+
+# Meshes that are kept while their pairs are sent.
+_KEPT = 8
+_COLUMNS = (
+    *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
+    *("attempts", "error", "file"),
+)
+
+
+@dataclass(frozen=True)
+class MatchChoice:
+    """The matching that the options of `finsler match` ask for."""
+
+    k: int
+    partial: bool
+    model: str | None
+    refine: bool
+    operator: OperatorChoice
+    theta: float
+
+    def config(self) -> dict[str, Any]:
+        """The options that matter, for the record in a result."""
+        return {
+            "direction": "map_12 sends each vertex of mesh_1 to a vertex of mesh_2",
+            "k": self.k,
+            "partial": self.partial,
+            "model": None if self.model is None else Path(self.model).name,
+            "refine": self.refine,
+            **self.operator.config(self.theta),
+        }
+
+    def matched(
+        self,
+        mesh_1: TriMesh,
+        mesh_2: TriMesh,
+        show: Callable[[str], None] = lambda stage: None,
+    ) -> Match:
+        """Match two meshes."""
+        from finsler.matching import match
+
+        def operator(mesh: TriMesh) -> Laplacian:
+            from finsler.operator import laplacian
+
+            return laplacian(mesh, self.operator.metric(mesh, self.theta).diffusivity())
+
+        given = {} if self.model is None else self._learned(mesh_1, mesh_2, show)
+        return match(
+            mesh_1,
+            mesh_2,
+            k=self.k,
+            operator=operator,
+            partial=self.partial,
+            progress=show,
+            **given,
+        )
+
+    def _learned(
+        self, mesh_1: TriMesh, mesh_2: TriMesh, show: Callable[[str], None]
+    ) -> dict[str, Any]:
+        """What a network found, as arguments of `match`."""
+        from finsler.cli.match_learned import learned_map
+
+        assert self.model is not None
+        show("network")
+        learned = learned_map(Path(self.model), mesh_1, mesh_2)
+        return {"initial": learned.map_12, "trust": learned.trust, "keep": not self.refine}
+
+
+def arrays_of(match: Match) -> dict[str, Any]:
+    """What is written of a match."""
+    return {
+        "map_12": match.map_12,
+        "map_21": match.map_21,
+        "expected": match.expected,
+        "confidence": match.confidence,
+        "cycle": match.cycle,
+        "functional": match.functional,
+        "eigenvalues_1": match.eigenvalues_1,
+        "eigenvalues_2": match.eigenvalues_2,
+        "orientation": match.orientation,
+    }
+
+
+def match_pairs(
+    where: str,
+    pairs: str,
+    out: str,
+    choice: MatchChoice,
+    crew: Callable[[int], Workers],
+    *,
+    as_json: bool,
+) -> None:
+    """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
+    from finsler.files import make_folder
+
+    meshes = meshes_at([where])
+    chosen = {f"{a}__{b}": (a, b) for a, b in wanted_pairs(pairs, meshes.names)}
+    folder = make_folder(out)
+    target = str(folder.absolute() if isinstance(folder, Path) else folder)
+    tasks = _tasks(meshes, chosen, target, choice)
+    count = len(chosen)
+    rows = compute(match_pair, tasks, crew(count), title="matching", total=count)
+    table = {
+        name: {"mesh_1": a, "mesh_2": b, "file": f"{name}.npz", **rows[name]}
+        for name, (a, b) in chosen.items()
+    }
+    finish(out, "pairs.csv", _COLUMNS, table, as_json=as_json)
+
+
+def wanted_pairs(pairs: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Every two of the names, or those that a file lists: two on each line.
+
+    Raises
+    ------
+    InputError
+        There is no pair, a line does not hold two names, or one is unknown.
+    """
+    from finsler.errors import InputError
+
+    if pairs == "all":
+        chosen = list(itertools.combinations(names, 2))
+    else:
+        try:
+            text = Path(pairs).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{pairs}: this is no text with two names on each line") from error
+        chosen = []
+        known = set(names)
+        for number, line in enumerate(filter(str.strip, text.splitlines()), start=1):
+            cells = next(csv.reader([line])) if "," in line else line.split()
+            pair = [cell.strip() for cell in cells]
+            if len(pair) != 2 or not known.issuperset(pair):
+                raise InputError(
+                    f"{pairs}: line {number} must hold the names of two meshes, such as"
+                    f" {', '.join(names[:2])}; it is {line.strip()[:60]!r}"
+                )
+            chosen.append((pair[0], pair[1]))
+    if not chosen:
+        raise InputError("there is no pair to match; give at least two meshes")
+    return chosen
+
+
+def _tasks(
+    meshes: Meshes, pairs: dict[str, tuple[str, str]], target: str, choice: MatchChoice
+) -> Iterator[tuple[str, tuple[Any, ...] | Exception]]:
+    from finsler.errors import InputError
+
+    load = functools.lru_cache(maxsize=_KEPT)(meshes.load)
+    for name, (a, b) in pairs.items():
+        try:
+            yield name, (f"{target}/{name}.npz", (a, b), (load(a), load(b)), choice)
+        except (InputError, OSError) as error:
+            yield name, error
+
+
+def match_pair(
+    path: str, names: tuple[str, str], meshes: tuple[TriMesh, TriMesh], choice: MatchChoice
+) -> Row:
+    """Match one pair and write it, unless that was done before."""
+    from finsler.files import write_npz
+
+    config = {"mesh_1": names[0], "mesh_2": names[1], **choice.config()}
+    key = key_of(meshes, {**config, "network": _checksum(choice.model)})
+    arrays = found(path, key, ("expected", "confidence", "orientation"))
+    seconds = None
+    if arrays is None:
+        start = time.perf_counter()
+        # Spinners are for one pair.
+        with contextlib.redirect_stderr(io.StringIO()):
+            arrays = arrays_of(choice.matched(*meshes))
+        seconds = round(time.perf_counter() - start, 3)
+        write_npz(path, arrays, {**config, "key": key})
+    return {
+        "outcome": "found" if seconds is None else "computed",
+        "seconds": seconds,
+        "expected_error": float(arrays["expected"].mean()),
+        "confidence": float(arrays["confidence"].mean()),
+        "orientation": float(arrays["orientation"]),
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _checksum(model: str | None) -> str | None:
+    from finsler.files import read_bytes
+
+    return None if model is None else hashlib.sha256(read_bytes(model)).hexdigest()

@@ -1,0 +1,43 @@
+"""JSON that was received: one object, read strictly."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from finsler.errors import InputError
+
+
+def parse_json(text: str | bytes) -> dict[str, Any]:
+    """Parse an object; a name that stands twice, NaN and infinity are refused.
+
+    Raises
+    ------
+    InputError
+        A sentence without the path.
+    """
+    try:
+        found = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number
+        )
+    except RecursionError as error:
+        raise InputError("this is not a JSON text (nested too deeply)") from error
+    except ValueError as error:
+        raise InputError(f"this is not a JSON text ({str(error)[:80]})") from error
+    if not isinstance(found, dict):
+        raise InputError("this must be a JSON object")
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise ValueError(f"{text[:20]} is not JSON")
+    return float(text)

@@ -1,0 +1,95 @@
+"""Files that are cut or changed: mended where they can be computed, else named; never used."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+from disturbed import COMMANDS, finish
+
+from finsler.data import Store
+from finsler.data.store import entry_path, read_entry
+from finsler.errors import InputError
+
+
+def flip(content, place):
+    changed = bytearray(content)
+    changed[place] ^= 1 << (place % 8)
+    return bytes(changed)
+
+
+CUTS = {
+    "empty": lambda whole: b"",
+    "half": lambda whole: whole[: len(whole) // 2],
+    "last byte": lambda whole: whole[:-1],
+    "one bit": lambda whole: flip(whole, len(whole) // 3),
+}
+
+
+def damage(path, kind):
+    path.write_bytes(CUTS[kind](path.read_bytes()))
+
+
+def entry(folder, name):
+    store = Store.open(folder / "store")
+    return entry_path(store.folder, store.keys[name])
+
+
+def test_a_changed_bit_anywhere_is_found_or_changes_nothing(calm, tmp_path):
+    source = entry(calm.folder, "b")
+    whole, path = source.read_bytes(), tmp_path / "entry.npz"
+    right = dataclasses.asdict(read_entry(source, "b"))
+    found = 0
+    for place in np.random.default_rng(0).choice(len(whole), 300, replace=False):
+        path.write_bytes(flip(whole, int(place)))
+        try:
+            read = dataclasses.asdict(read_entry(path, "b"))
+        except InputError:
+            found += 1
+            continue
+        assert all(np.array_equal(read[field], right[field]) for field in right)
+    # What is not found lies in the archive's own tables, such as dates.
+    assert found > 280
+
+
+@pytest.mark.parametrize("kind", CUTS)
+class TestDamage:
+    def test_of_a_store(self, calm, tmp_path, kind):
+        folder = calm.prepared("train", tmp_path)
+        path = entry(folder, "b")
+        damage(path, kind)
+        code, told = finish(folder, *COMMANDS["train"])
+        assert (code, told.count("\n")) == (2, 1), told
+        assert path.name in told and "finsler prepare computes that entry anew" in told
+        assert finish(folder, *COMMANDS["prepare"])[0] == 0
+        assert calm.differences("prepare", folder) == []
+
+    @pytest.mark.parametrize("name", ["pairs", "describe"])
+    def test_of_results_that_are_found_again(self, calm, tmp_path, kind, name):
+        folder = calm.prepared(name, tmp_path)
+        shutil.copytree(calm.folder / name, folder / name)
+        for path in (folder / name).glob("*.npz"):
+            damage(path, kind)
+        assert finish(folder, *COMMANDS[name])[0] == 0
+        assert calm.differences(name, folder) == []
+
+    def test_of_distances_and_predictions(self, calm, tmp_path, kind):
+        folder = calm.prepared("evaluate", tmp_path)
+        shutil.copytree(calm.folder / "evaluate", folder / "evaluate", dirs_exist_ok=True)
+        damage(next((folder / "evaluate" / "cache").glob("*.npz")), kind)
+        assert finish(folder, *COMMANDS["evaluate"])[0] == 0
+        assert calm.differences("evaluate", folder) == []
+        damage(folder / "run" / "predictions.npz", kind)
+        code, told = finish(folder, *COMMANDS["evaluate"])
+        assert (code, told.count("\n")) == (2, 1), told
+        assert "run/predictions.npz" in told
+
+    def test_of_a_checkpoint(self, calm, tmp_path, kind):
+        folder = calm.prepared("train", tmp_path)
+        shutil.copytree(calm.folder / "run", folder / "run")
+        damage(folder / "run" / "last.safetensors", kind)
+        code, told = finish(folder, *COMMANDS["train"])
+        assert (code, told.count("\n")) == (2, 1), told
+        assert "run/last.safetensors" in told and "--restart" in told
+        assert finish(folder, *COMMANDS["train"], "--restart")[0] == 0
+        assert calm.differences("train", folder) == []

@@ -1,0 +1,262 @@
+"""Many tasks: every one ends once, failures stop nothing, workers may be lost."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from finsler import InputError
+from finsler.cluster import Workers, engines, run
+
+pytest.importorskip("distributed")
+
+
+def square(number):
+    return number * number
+
+
+def refuse(number):
+    raise InputError(f"{number} is\nno good")
+
+
+def broken():
+    raise KeyError("a mistake")
+
+
+def out_of_reach():
+    raise OSError("the disk is away")
+
+
+def first_time(marker, error):
+    """Fail when called for the first time: by an error, or by ending the worker."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        if error == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise OSError("a hiccup")
+    return "second"
+
+
+def end_worker():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fill(gibibytes):
+    blocks = []
+    for _ in range(round(10 * gibibytes)):
+        blocks.append(np.ones(2**30 // 80))
+        time.sleep(0.05)
+    return sum(len(block) for block in blocks)
+
+
+def slowly(folder, name):
+    time.sleep(0.1)
+    path = Path(folder) / name
+    path.write_text(f"{os.getpid()}")
+    return os.getpid()
+
+
+def call(function, *args):
+    return function(*args)
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """Address of a cluster of two processes."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(params=["here", "processes", "dask"])
+def workers(request, monkeypatch):
+    """One after the other: this process, the standard library's processes, a scheduler."""
+    if request.param == "dask":
+        return Workers(scheduler=request.getfixturevalue("scheduler"))
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    return Workers(jobs=1 if request.param == "here" else 2)
+
+
+def outcomes(tasks, workers):
+    found = list(run(call, tasks, workers))
+    names = [outcome.name for outcome in found]
+    assert len(set(names)) == len(names)
+    return {outcome.name: outcome for outcome in found}
+
+
+def test_each_task_ends_once_and_failures_stop_nothing(workers, tmp_path):
+    tasks = [(f"square{i}", (square, i)) for i in range(9)]
+    tasks[2:2] = [
+        ("refused", (refuse, 7)),
+        ("mistaken", (broken,)),
+        ("away", (out_of_reach,)),
+        ("hiccup", (first_time, str(tmp_path / "marker"), "error")),
+        ("unread", InputError("the file is damaged")),
+    ]
+    found = outcomes(tasks, workers)
+    assert set(found) == {name for name, _ in tasks}
+    assert [found[f"square{i}"].value for i in range(9)] == [i * i for i in range(9)]
+    assert found["hiccup"].value == "second"
+    told = {name: outcome.sentence for name, outcome in found.items() if outcome.error is not None}
+    assert told == {
+        "refused": "7 is no good",
+        "mistaken": "KeyError: 'a mistake'",
+        "away": "the disk is away",
+        "unread": "the file is damaged",
+    }
+    attempts = {name: outcome.attempts for name, outcome in found.items()}
+    assert (attempts["refused"], attempts["mistaken"], attempts["square0"]) == (1, 1, 1)
+    assert (attempts["hiccup"], attempts["away"]) == (2, 3)
+
+
+def test_tasks_are_taken_no_faster_than_they_end(workers):
+    taken = 0
+
+    def tasks():
+        nonlocal taken
+        for i in range(40):
+            taken += 1
+            yield str(i), (square, i)
+
+    ahead = 1 if workers.jobs == 1 else 4
+    for ended, _ in enumerate(run(call, tasks(), workers), start=1):
+        assert taken - ended <= ahead
+    assert ended == taken == 40
+
+
+def test_in_one_process_the_order_is_kept():
+    tasks = [(str(i), (i,)) for i in range(5)]
+    assert [outcome.value for outcome in run(square, tasks)] == [0, 1, 4, 9, 16]
+
+
+def test_one_blas_thread_each(workers):
+    from threadpoolctl import threadpool_info
+
+    found = outcomes([("info", (threadpool_info,))], workers)["info"].value
+    assert {pool["num_threads"] for pool in found if pool["user_api"] == "blas"} == {1}
+
+
+@pytest.mark.parametrize("with_dask", [False, True], ids=["processes", "dask"])
+def test_lost_workers_are_replaced(with_dask, tmp_path, monkeypatch):
+    if not with_dask:
+        monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    told = []
+    tasks = [(f"square{i}", (square, i)) for i in range(12)]
+    tasks[3:3] = [
+        ("once", (first_time, str(tmp_path / "marker"), "kill")),
+        ("always", (end_worker,)),
+    ]
+    found = outcomes(tasks, Workers(jobs=2, notify=told.append))
+    assert [found[f"square{i}"].value for i in range(12)] == [i * i for i in range(12)]
+    assert found["once"].value == "second"
+    assert found["always"].attempts == 3
+    assert found["always"].sentence.startswith("its worker was lost, 3 times in all")
+    assert all("http://127.0.0.1:" in sentence for sentence in told)
+
+
+def test_memory_of_a_worker_is_bounded():
+    # A worker that takes more than its share is ended; the others' tasks are computed.
+    tasks = [("small", (fill, 0.1)), ("huge", (fill, 3.0)), ("next", (fill, 0.1))]
+    found = outcomes(tasks, Workers(jobs=1, memory=0.7, retries=1))
+    assert found["huge"].attempts == 2
+    assert "more memory" in found["huge"].sentence
+    assert found["small"].value == found["next"].value == 2**30 // 80
+
+
+def test_kill_9_of_a_busy_worker_loses_nothing(scheduler, tmp_path):
+    tasks = [(f"file{i}", (slowly, str(tmp_path), f"file{i}")) for i in range(16)]
+    killed = []
+    seen = set()
+    for outcome in run(call, tasks, Workers(scheduler=scheduler)):
+        assert outcome.error is None
+        seen.add(outcome.name)
+        if len(seen) == 4:
+            killed.append(outcome.value)
+            os.kill(outcome.value, signal.SIGKILL)
+    assert seen == {name for name, _ in tasks} == {path.name for path in tmp_path.iterdir()}
+    assert killed
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_scheduler_out_of_reach_is_told_in_one_sentence(monkeypatch):
+    monkeypatch.setattr(engines, "_PATIENCE", 0.5)
+    for address in (f"tcp://127.0.0.1:{free_port()}", "nonsense://x"):
+        with pytest.raises(InputError, match="no scheduler answers there"):
+            list(run(square, [("a", (1,))], Workers(scheduler=address)))
+
+
+def wait_for_ever(marker):
+    Path(marker).touch()
+    time.sleep(600)
+
+
+def test_a_scheduler_without_workers_and_one_that_is_lost(monkeypatch, tmp_path):
+    from distributed import Client
+
+    address, marker = f"tcp://127.0.0.1:{free_port()}", tmp_path / "begun"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    processes = []
+
+    def start(program, *arguments):
+        command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard"]
+        quiet = subprocess.DEVNULL
+        processes.append(subprocess.Popen([*command, *arguments], stderr=quiet, env=environment))
+
+    def end_scheduler():
+        while not marker.exists():
+            time.sleep(0.05)
+        processes[0].kill()
+
+    try:
+        start("dask_scheduler", "--host", address)
+        with Client(address, timeout=60, set_as_default=False) as client:
+            with monkeypatch.context() as patch:
+                patch.setattr(engines, "_PATIENCE", 1.0)
+                with pytest.raises(InputError, match="has no worker that answers"):
+                    list(run(square, [("a", (1,))], Workers(scheduler=address)))
+            start("dask_worker", address)
+            client.wait_for_workers(1, timeout=60)
+        threading.Thread(target=end_scheduler, daemon=True).start()
+        with pytest.raises(InputError, match="connection to the scheduler is lost"):
+            list(run(wait_for_ever, [("a", (str(marker),))], Workers(scheduler=address)))
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": 0}, "jobs is 0"),
+        ({"retries": -1}, "retries is -1"),
+        ({"memory": 0.0}, "must be positive"),
+        ({"scheduler": "tcp://x:1", "jobs": 2}, "workers of its own"),
+        ({"scheduler": "tcp://x:1", "memory": 2.0}, "workers of its own"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(InputError, match=message):
+        Workers(**options)
+
+
+@pytest.mark.parametrize("options", [{"scheduler": "tcp://x:1"}, {"jobs": 1, "memory": 1.0}])
+def test_without_dask_the_sentence_says_what_to_install(options, monkeypatch):
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"install finsler\[cluster\]"):
+        list(run(square, [("a", (1,))], Workers(**options)))
