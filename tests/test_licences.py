@@ -12,6 +12,8 @@ from packaging.utils import canonicalize_name
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 # Tools of those who work on the library; no run needs them.
 TOOLS = ("docs", "dev")
+# What builds of torch for graphics cards bring, under the terms of its maker; others do without.
+CARDS = ("nvidia-", "cuda-")
 
 ALLOWED = {
     "0BSD",
@@ -21,6 +23,7 @@ ALLOWED = {
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    "HPND",
     "ISC",
     "MIT",
     "MIT-CMU",
@@ -36,6 +39,7 @@ CALLED = {
     "Apache Software License": "Apache-2.0",
     "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
+    "Historical Permission Notice and Disclaimer (HPND)": "HPND",
     "ISC License (ISCL)": "ISC",
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
@@ -72,6 +76,8 @@ def closure(requirements):
         name = canonicalize_name(requirement.name)
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
+        if name.startswith(CARDS):
+            continue
         try:
             needs = distribution(name).requires or []
         except PackageNotFoundError:
@@ -102,7 +108,8 @@ def licences(metadata):
         named = [text.split(" :: ")[-1] for text in classifiers if text.startswith("License ::")]
         named = [name for name in named if name != "OSI Approved"]
         said = " AND ".join(CALLED.get(name, name) for name in named) or metadata.get("License")
-    parts = re.split(r" AND | OR ", re.sub(r"[()]", "", CALLED.get(said, said) or "none given"))
+    first = (said or "none given").strip().splitlines()[0]
+    parts = re.split(r" AND | OR ", re.sub(r"[()]", "", CALLED.get(first, first)))
     return {part.strip() for part in parts}
 
 
@@ -153,7 +160,7 @@ def test_what_extensions_carry(name):
         ({"License-Expression": "MIT AND (AGPL-3.0-only OR ISC)"}, {"AGPL-3.0-only"}),
         ({"License-Expression": "GPL-2.0 WITH LLVM-exception"}, {"GPL-2.0 WITH LLVM-exception"}),
         ({"License": "GPL", "License-Expression": "MIT"}, set()),
-        ({"License": "Do what you want"}, {"Do what you want"}),
+        ({"License": "Do what you want\nwith it"}, {"Do what you want"}),
         ({"License": "MPL-2.0"}, {"MPL-2.0"}),
         ({"License": "MIT"}, set()),
         ({}, {"none given"}),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 
 import numpy as np
@@ -142,10 +143,13 @@ class TestMatch:
         listed = tmp_path / "pairs.csv"
         listed.write_text("a,c\nc b\n")
         assert wanted_pairs(str(listed), ("a", "b", "c")) == [("a", "c"), ("c", "b")]
-        for text in ("a d\n", "a\n", "a b c\n"):
+        for text in ("a d\n", "a\n", "a b c\n", "a," + "b" * 200_000 + "\n"):
             listed.write_text(text)
             with pytest.raises(finsler.InputError, match="line 1 must hold the names of two"):
                 wanted_pairs(str(listed), ("a", "b", "c"))
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(finsler.InputError, match="folder or device"):
+            wanted_pairs(str(tmp_path / "pipe"), ("a", "b"))
         with pytest.raises(finsler.InputError, match="no pair to match"):
             wanted_pairs("all", ("a",))
 

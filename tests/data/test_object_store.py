@@ -1,5 +1,6 @@
 """Stores in an object store: a real server on this machine's loopback interface."""
 
+import json
 import shutil
 import socket
 import subprocess
@@ -90,6 +91,24 @@ def test_a_store_equals_the_one_on_disk(bucket, tmp_path):
     entry.write_bytes(entry.read_bytes()[:500])
     again = prepare(bumps, place, CONFIG)
     assert (again.computed, again.found, again.mended) == (0, 2, 1)
+
+
+def test_learning_from_it_is_learning_from_a_folder(bucket, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from finsler.cli.main import main
+
+    small = [f"--set={setting}" for setting in ("epochs=2", "channels=4", "layers=1", "order=2")]
+    losses = []
+    for run, place in (("near", str(tmp_path / "store")), ("far", "s3://bucket/learn")):
+        prepare(collection(3), place, CONFIG)
+        words = ["finsler", "train", place, "--out", str(tmp_path / run), "--device", "cpu", *small]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 0
+        lines = (tmp_path / run / "metrics.jsonl").read_text().splitlines()
+        losses.append([json.loads(line)["loss"] for line in lines])
+    assert len(losses[0]) == 2 and losses[0] == losses[1]
 
 
 def test_what_cannot_be_reached_is_told_in_one_sentence(server, bucket, monkeypatch):

@@ -127,12 +127,13 @@ def found(path: str, key: str, names: tuple[str, ...]) -> dict[str, Any] | None:
     """The arrays of a result that is there, whole, and has this key; else None."""
     from finsler.errors import InputError
     from finsler.files import exists, read_npz
+    from finsler.json_text import parse_json
 
     if not exists(path):
         return None
     try:
         arrays = read_npz(path, ("config", *names))
-        record = json.loads(str(arrays.pop("config")))
-    except (InputError, ValueError):
+        config = parse_json(str(arrays.pop("config"))).get("config")
+    except InputError:
         return None
-    return arrays if record.get("config", {}).get("key") == key else None
+    return arrays if isinstance(config, dict) and config.get("key") == key else None

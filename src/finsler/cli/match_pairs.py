@@ -140,19 +140,19 @@ def wanted_pairs(pairs: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
         There is no pair, a line does not hold two names, or one is unknown.
     """
     from finsler.errors import InputError
+    from finsler.files import read_bytes
 
     if pairs == "all":
         chosen = list(itertools.combinations(names, 2))
     else:
         try:
-            text = Path(pairs).read_text(encoding="utf-8")
+            text = read_bytes(pairs).decode()
         except UnicodeDecodeError as error:
             raise InputError(f"{pairs}: this is no text with two names on each line") from error
         chosen = []
         known = set(names)
         for number, line in enumerate(filter(str.strip, text.splitlines()), start=1):
-            cells = next(csv.reader([line])) if "," in line else line.split()
-            pair = [cell.strip() for cell in cells]
+            pair = _cells(line)
             if len(pair) != 2 or not known.issuperset(pair):
                 raise InputError(
                     f"{pairs}: line {number} must hold the names of two meshes, such as"
@@ -162,6 +162,15 @@ def wanted_pairs(pairs: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
     if not chosen:
         raise InputError("there is no pair to match; give at least two meshes")
     return chosen
+
+
+def _cells(line: str) -> list[str]:
+    """What stands between commas, or between blanks; nothing where quotes or length forbid it."""
+    try:
+        cells = next(csv.reader([line])) if "," in line else line.split()
+    except csv.Error:
+        return []
+    return [cell.strip() for cell in cells]
 
 
 def _tasks(
