@@ -12,6 +12,7 @@ from typing import Any
 import forged
 from target import Target, square
 
+from finsler.cli.match_pairs import wanted_pairs
 from finsler.data import open_collection
 from finsler.data.labels import read_barycentric, read_vts
 from finsler.data.store import FORMAT, Store
@@ -43,6 +44,12 @@ def _read_split(data: bytes, folder: Path) -> None:
     (root / "split.json").write_bytes(data)
     for shape in open_collection(root):
         assert shape.name in ("a", "b")
+
+
+def _read_pairs(data: bytes, folder: Path) -> None:
+    path = folder / "pairs.csv"
+    path.write_bytes(data)
+    assert {name for pair in wanted_pairs(str(path), ("a", "b c")) for name in pair} <= {"a", "b c"}
 
 
 def _store_seeds(folder: Path) -> list[bytes]:
@@ -132,6 +139,7 @@ TEXTS = {
     "vts": Target(_given(b"1\n2\n40\n", b"-1\n0\n39\n"), _read_vts),
     "barycentric": Target(_given(b"1 0.2 0.3 0.5\n2,1,0,0\n"), _read_barycentric),
     "split": Target(_given(_SPLIT), _read_split),
+    "pairs": Target(_given(b'a,b c\n"b c", a\n', b"a a\n"), _read_pairs),
     "store": Target(_store_seeds, _read_store),
     "toml": Target(_given(_TOML), _read_toml),
     "settings": Target(_given(_SETTINGS), _read_settings),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from multiprocessing.connection import wait
 from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
@@ -22,6 +25,8 @@ _AHEAD = 2
 # Seconds after which a scheduler counts as out of reach, and between two counts of its workers.
 _PATIENCE, _LOOK = 5.0, 5.0
 LOST = "the connection to the scheduler is lost; start it again, and run the same command"
+# Ctrl-C is for the process that started the workers.
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 # Arguments are meshes, and large.
 _LARGE = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
@@ -112,7 +117,8 @@ class _Processes:
         self._pool = self._started()
 
     def _started(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._jobs, mp_context=multiprocessing.get_context("spawn"))
+        spawn = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._jobs, mp_context=spawn, initializer=_follow)
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Submitted:
         try:
@@ -130,6 +136,19 @@ class _Processes:
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+def _follow() -> None:
+    """Leave Ctrl-C to the process that started this one, and end when that is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 class _Dask:
@@ -173,6 +192,7 @@ def _local_cluster(
             memory_limit="auto" if memory is None else int(memory * 2**30),
             dashboard_address="127.0.0.1:0" if watched else None,
             silence_logs=logging.CRITICAL,
+            preload=_DEAF,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
