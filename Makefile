@@ -52,10 +52,10 @@ build/newest.txt:
 	@touch $@
 
 audit: $(VENV)/ready-test
+	$(BIN)/python -m pytest tests/test_licences.py
 	$(BIN)/python -m venv $(VENV)/audit
 	$(VENV)/audit/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
-	$(BIN)/python -m pytest tests/test_licences.py
 
 docs: $(VENV)/ready-docs
 	$(BIN)/mkdocs build --strict

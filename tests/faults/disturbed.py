@@ -108,6 +108,8 @@ class Fault:
         The clock runs backwards.
     read_only : tuple of str
         Folders that cannot be written.
+    without_dask : bool
+        Dask is not installed.
     disk : str
         A folder that is a small disk of its own; the command is tried with each of `free` KiB, and
         then with enough. What it held is copied to `DISK.0`, `DISK.1`, ...
@@ -118,6 +120,7 @@ class Fault:
     moment: str = "before"
     backwards: bool = False
     read_only: tuple[str, ...] = ()
+    without_dask: bool = False
     disk: str = ""
     free: tuple[int, ...] = ()
 
@@ -166,6 +169,8 @@ def finish(folder: Path, *words: str | Path, fault: Fault | None = None) -> tupl
 
 
 def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
+    from finsler.cluster import engines
+
     os.setpgid(0, 0)
     os.chdir(folder)
     os.environ["COLUMNS"] = "200"
@@ -178,6 +183,8 @@ def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
         _die_at(fault.write, fault.moment)
     if fault.backwards:
         _run_backwards()
+    if fault.without_dask:
+        engines.find_spec = lambda name, package=None: None
     for name in fault.read_only:
         mount("none", name, "bind")
     if fault.disk:
@@ -300,6 +307,14 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     """The paths whose contents are not the same, or that only one has."""
     names = sorted(first.keys() | second.keys())
     return [name for name in names if first.get(name) != second.get(name)]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.005)
 
 
 def leftovers(folder: Path) -> list[str]:

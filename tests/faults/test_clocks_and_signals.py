@@ -4,10 +4,9 @@ import csv
 import json
 import os
 import signal
-import time
 
 import pytest
-from disturbed import COMMANDS, Fault, finish, settings, start
+from disturbed import COMMANDS, Fault, finish, settings, start, wait_for
 
 from finsler.errors import InputError
 from finsler.files import alone, write_bytes
@@ -51,25 +50,6 @@ def test_stopped_by_a_signal(calm, tmp_path, number):
     os.kill(child.process.pid, number)
     assert child.ended() == 128 + number
     assert f"continuing after epoch {done}" in child.told()
-
-
-@pytest.mark.parametrize("name", ["prepare", "pairs"])
-def test_processes_are_stopped_with_the_command(calm, tmp_path, name):
-    folder = calm.prepared(name, tmp_path)
-    child = start(folder, *COMMANDS[name][:-1], "2")
-    wait_for(lambda: any(folder.rglob("*.npz")))
-    os.killpg(child.process.pid, signal.SIGINT)
-    assert child.ended() in (0, 130)
-    assert "Traceback" not in child.told()
-    assert finish(folder, *COMMANDS[name])[0] == 0
-    assert calm.differences(name, folder) == []
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("name", ["prepare", "pairs", "describe"])

@@ -97,11 +97,8 @@ def _entered(folder: Path, crew: Team) -> Iterator[None]:
 def _finished(
     run: _Run, on_step: Callable[[], None], on_epoch: Callable[[dict[str, Any]], None]
 ) -> tuple[nn.Module, About]:
-    try:
-        while run.about.epoch < run.config.epochs:
-            on_epoch(run.next_epoch(on_step))
-    finally:
-        run.close()
+    while run.about.epoch < run.config.epochs:
+        on_epoch(run.next_epoch(on_step))
     return run.network.eval(), run.about
 
 
@@ -221,11 +218,6 @@ class _Run:
             optimiser = self.stepper.optimiser
             save_checkpoint(self.folder / LAST, self.about, self.network, optimiser)
         self.log.write(metrics)
-
-    def close(self) -> None:
-        """Close the files."""
-        if self.crew.leads:
-            self.log.close()
 
 
 def best_score(history: Sequence[dict[str, Any]], config: TrainConfig) -> float:
