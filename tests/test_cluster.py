@@ -1,5 +1,6 @@
 """Many tasks: every one ends once, failures stop nothing, workers may be lost."""
 
+import dataclasses
 import os
 import signal
 import socket
@@ -28,6 +29,17 @@ def refuse(number):
 
 def broken():
     raise KeyError("a mistake")
+
+
+class Private(Exception):
+    """Cannot be sent: it is made of two arguments and remembers one."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def unsendable():
+    raise Private(1, 2)
 
 
 def out_of_reach():
@@ -94,23 +106,26 @@ def outcomes(tasks, workers):
     return {outcome.name: outcome for outcome in found}
 
 
-def test_each_task_ends_once_and_failures_stop_nothing(workers, tmp_path):
+@pytest.mark.parametrize("bundle", [1, 4])
+def test_each_task_ends_once_and_failures_stop_nothing(workers, bundle, tmp_path):
     tasks = [(f"square{i}", (square, i)) for i in range(9)]
     tasks[2:2] = [
         ("refused", (refuse, 7)),
         ("mistaken", (broken,)),
+        ("private", (unsendable,)),
         ("away", (out_of_reach,)),
         ("hiccup", (first_time, str(tmp_path / "marker"), "error")),
         ("unread", InputError("the file is damaged")),
     ]
-    found = outcomes(tasks, workers)
+    found = outcomes(tasks, dataclasses.replace(workers, bundle=bundle))
     assert set(found) == {name for name, _ in tasks}
     assert [found[f"square{i}"].value for i in range(9)] == [i * i for i in range(9)]
     assert found["hiccup"].value == "second"
     told = {name: outcome.sentence for name, outcome in found.items() if outcome.error is not None}
     assert told == {
-        "refused": "7 is no good",
+        "refused": r"7 is\nno good",
         "mistaken": "KeyError: 'a mistake'",
+        "private": "RuntimeError: Private: 1 and 2",
         "away": "the disk is away",
         "unread": "the file is damaged",
     }
@@ -146,8 +161,9 @@ def test_one_blas_thread_each(workers):
     assert {pool["num_threads"] for pool in found if pool["user_api"] == "blas"} == {1}
 
 
+@pytest.mark.parametrize("bundle", [1, 5])
 @pytest.mark.parametrize("with_dask", [False, True], ids=["processes", "dask"])
-def test_lost_workers_are_replaced(with_dask, tmp_path, monkeypatch):
+def test_lost_workers_are_replaced(with_dask, bundle, tmp_path, monkeypatch):
     if not with_dask:
         monkeypatch.setattr(engines, "find_spec", lambda name: None)
     told = []
@@ -156,7 +172,7 @@ def test_lost_workers_are_replaced(with_dask, tmp_path, monkeypatch):
         ("once", (first_time, str(tmp_path / "marker"), "kill")),
         ("always", (end_worker,)),
     ]
-    found = outcomes(tasks, Workers(jobs=2, notify=told.append))
+    found = outcomes(tasks, Workers(jobs=2, bundle=bundle, notify=told.append))
     assert [found[f"square{i}"].value for i in range(12)] == [i * i for i in range(12)]
     assert found["once"].value == "second"
     assert found["always"].attempts == 3

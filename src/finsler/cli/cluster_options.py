@@ -38,16 +38,32 @@ WorkerMemory = Annotated[
     ),
 ]
 
+Bundle = Annotated[
+    int,
+    typer.Option(
+        help="Tasks that a worker is sent at a time; more than 1 where a scheduler has hundreds of"
+        " workers."
+    ),
+]
+
 
 def workers(
-    scheduler: str | None, jobs: int | None, retries: int, memory: float | None, *, tasks: int
+    scheduler: str | None,
+    jobs: int | None,
+    retries: int,
+    memory: float | None,
+    bundle: int = 1,
+    *,
+    tasks: int,
 ) -> Workers:
     """Who computes so many tasks: no more processes than that."""
     from finsler.cluster import Workers
 
     if scheduler is None:
         jobs = min(jobs if jobs is not None else os.cpu_count() or 1, max(tasks, 1))
-    return Workers(jobs=jobs, scheduler=scheduler, retries=retries, memory=memory, notify=say)
+    return Workers(
+        jobs=jobs, scheduler=scheduler, retries=retries, memory=memory, bundle=bundle, notify=say
+    )
 
 
 def refuse_workers(scheduler: str | None, jobs: int | None, memory: float | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finsler.cli.cluster_options import (
+    Bundle,
     Jobs,
     Retries,
     Scheduler,
@@ -108,6 +109,7 @@ def describe(
     scheduler: Scheduler = None,
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
+    bundle: Bundle = 1,
     as_json: AsJson = False,
 ) -> None:
     """Describe each vertex of a mesh, or of many, by a row of numbers.
@@ -149,7 +151,7 @@ def describe(
         raise InputError("the descriptors of many meshes are written to a folder: give --out")
 
     def crew(tasks: int) -> Workers:
-        return workers(scheduler, jobs, retries, worker_memory, tasks=tasks)
+        return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
 
     describe_many(meshes, out, description, crew, as_json=as_json)
 

@@ -13,6 +13,7 @@ import typer
 
 from finsler.cli import reports
 from finsler.cli.cluster_options import (
+    Bundle,
     Jobs,
     Retries,
     Scheduler,
@@ -116,6 +117,7 @@ def match(
     scheduler: Scheduler = None,
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
+    bundle: Bundle = 1,
     as_json: AsJson = False,
 ) -> None:
     """Match meshes: descriptors or a trained network, functional maps, ZoomOut.
@@ -154,7 +156,7 @@ def match(
             raise InputError(f"{name} is for one pair; leave it out with --pairs")
 
     def crew(tasks: int) -> Workers:
-        return workers(scheduler, jobs, retries, worker_memory, tasks=tasks)
+        return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
 
     match_pairs(first, pairs, out, choice, crew, as_json=as_json)
 

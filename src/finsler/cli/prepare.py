@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from finsler.cli.cluster_options import (
+    Bundle,
     Jobs,
     Retries,
     Scheduler,
@@ -104,6 +105,7 @@ def prepare(
     scheduler: Scheduler = None,
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
+    bundle: Bundle = 1,
     as_json: AsJson = False,
 ) -> None:
     """Compute operators, descriptors and labels for every shape of a collection.
@@ -151,7 +153,7 @@ def prepare(
                 shapes,
                 out,
                 config,
-                workers=workers(scheduler, jobs, retries, worker_memory, tasks=total),
+                workers=workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total),
                 source=collection if shared else None,
                 skip_failed=skip_failed,
                 progress=lambda name, outcome: bar.advance(task),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,8 @@ from finsler.files import unwritable
 _LOOK = 5.0
 
 Arguments = tuple[Any, ...]
+# Name, arguments, and which attempt at it this is.
+Task = tuple[str, Arguments, int]
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class Workers:
     memory : float, optional
         GiB that a process on this machine may take; one that takes more is ended and its task tried
         again. Needs Dask.
+    bundle : int
+        Tasks that a worker is sent at a time. A scheduler handles some hundred bundles a second:
+        with hundreds of workers and short tasks take more than 1. Attempts after the first are
+        made singly.
     notify : callable
         Called with a sentence for the user: the address of the dashboard.
     """
@@ -68,6 +75,7 @@ class Workers:
     scheduler: str | None = None
     retries: int = 2
     memory: float | None = None
+    bundle: int = 1
     notify: Callable[[str], None] = lambda sentence: None
 
     def __post_init__(self) -> None:
@@ -75,6 +83,8 @@ class Workers:
             raise InputError(f"jobs is {self.jobs}; at least one process is needed")
         if self.retries < 0:
             raise InputError(f"retries is {self.retries}; it must not be negative")
+        if self.bundle < 1:
+            raise InputError(f"bundle is {self.bundle}; at least one task is sent at a time")
         if self.memory is not None and not self.memory > 0.0:
             raise InputError(f"the memory of a worker is {self.memory} GiB; it must be positive")
         if self.scheduler is not None and (self.jobs is not None or self.memory is not None):
@@ -159,26 +169,29 @@ class Pool:
         tasks: Iterable[tuple[str, Arguments | Exception]],
     ) -> Iterator[Outcome]:
         """As `finsler.cluster.run`."""
-        retries = self._workers.retries
+        retries, size = self._workers.retries, self._workers.bundle
         engine, done = self._engine, queue.SimpleQueue[Submitted]()
-        pending: dict[Submitted, tuple[str, Arguments, int]] = {}
-        last: deque[tuple[str, Arguments, int]] = deque()
+        pending: dict[Submitted, list[Task]] = {}
+        waiting: list[Task] = []
+        last: deque[Task] = deque()
 
-        def submit(name: str, args: Arguments, attempt: int) -> None:
-            future = engine.submit(function, args)
-            pending[future] = name, args, attempt
+        def submit(bundle: list[Task]) -> None:
+            future = engine.submit(_several, (function, [args for _, args, _ in bundle]))
+            pending[future] = bundle
             future.add_done_callback(done.put)
 
         def ended() -> Iterator[Outcome]:
             future = _next(done, engine)
-            name, args, attempt = pending.pop(future)
-            value, error = _result(future)
-            if error is None or not _passing(error) or attempt > retries:
-                yield Outcome(name, value, error, attempt)
-            elif _lost(error) and attempt == retries:
-                last.append((name, args, attempt + 1))
-            else:
-                submit(name, args, attempt + 1)
+            bundle = pending.pop(future)
+            for (name, args, attempt), (value, error) in zip(
+                bundle, _results(future, len(bundle)), strict=True
+            ):
+                if error is None or not _passing(error) or attempt > retries:
+                    yield Outcome(name, value, error, attempt)
+                elif _lost(error) and attempt == retries:
+                    last.append((name, args, attempt + 1))
+                else:
+                    submit([(name, args, attempt + 1)])
 
         for name, args in tasks:
             if isinstance(args, Exception):
@@ -186,13 +199,41 @@ class Pool:
                 continue
             while len(pending) >= engine.width():
                 yield from ended()
-            submit(name, args, 1)
+            waiting.append((name, args, 1))
+            if len(waiting) == size:
+                submit(waiting)
+                waiting = []
+        if waiting:
+            submit(waiting)
         # A task that was lost with its worker again and again may have ended it, or only have been
         # near one that did: alone, it is seen which.
         while pending or last:
             if not pending:
-                submit(*last.popleft())
+                submit([last.popleft()])
             yield from ended()
+
+
+def _several(
+    function: Callable[..., Any], bundle: list[Arguments]
+) -> list[tuple[Any, Exception | None]]:
+    """The value of each task, or the error that ended it."""
+    return [_attempted(function, args) for args in bundle]
+
+
+def _attempted(function: Callable[..., Any], args: Arguments) -> tuple[Any, Exception | None]:
+    try:
+        return function(*args), None
+    except Exception as error:
+        return None, _portable(error)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or where it cannot be sent, one that can."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _next(done: queue.SimpleQueue[Submitted], engine: Engine) -> Submitted:
@@ -203,14 +244,15 @@ def _next(done: queue.SimpleQueue[Submitted], engine: Engine) -> Submitted:
             engine.check()
 
 
-def _result(future: Submitted) -> tuple[Any, Exception | None]:
-    """The value of a task that has ended, or its error."""
+def _results(future: Submitted, count: int) -> list[tuple[Any, Exception | None]]:
+    """Of each task of a bundle that has ended; the same error for all where it was lost."""
     try:
-        return future.result(), None
+        found: list[tuple[Any, Exception | None]] = future.result()
     except CancelledError as error:
         raise InputError(LOST) from error
     except Exception as error:
-        return None, error
+        return [(None, error)] * count
+    return found
 
 
 def _passing(error: Exception) -> bool:
