@@ -62,7 +62,7 @@ def parts(quick: bool) -> dict[str, Part]:
         "ugly": Part("tests/ugly/ugly_matrix.py", (ugly,), ROOT / ugly, ugly_rows),
         "faults": Part(
             "benchmarks/faults.py",
-            ("--kills", "2" if quick else "50"),
+            ("--kills", "4" if quick else "50"),
             RESULTS / "faults.json",
             fault_rows,
         ),
@@ -108,7 +108,7 @@ def fault_rows(content: Row) -> list[Row]:
     keys = ("tries", "equal", "reported", "lost")
     return [
         {"what": found["fault"], **{key: found[key] for key in keys}}
-        for found in content["results"]["faults"]
+        for found in content["results"]["counts"]
     ]
 
 

@@ -126,6 +126,13 @@ def test_licence(name):
     )
 
 
+def test_gpl_code_comes_with_the_extra_fast_alone():
+    assert "cholespy" in INSTALLED
+    without = [text for text in run_time() if not text.startswith("cholespy")]
+    assert "cholespy" not in closure(without)[0]
+    assert PROJECT["optional-dependencies"]["fast"] == ["cholespy>=2.1"]
+
+
 def test_all_are_installed():
     if MISSING:
         pytest.skip(f"not installed, so not looked at: {', '.join(sorted(MISSING))}")

@@ -159,6 +159,10 @@ def test_rows_are_read_from_what_the_scripts_leave():
     assert reliability.ugly_rows({"detail": detail}) == [
         {"what": "fin", "ok": 2, "warned": 1, "refused": 0, "defects": 1}
     ]
+    count = {"fault": "power cut", "tries": 7, "equal": 5, "reported": 2, "lost": 0}
+    assert reliability.fault_rows({"results": {"counts": [count]}}) == [
+        {"what": "power cut", "tries": 7, "equal": 5, "reported": 2, "lost": 0}
+    ]
     step = {"vertices": 12, "seconds": 1.0, "peak": 2.0, "whole": 3.0}
     steps = {"peer": step, "flbo": {**step, "predicted": 4.0}}
     assert [row["what"] for row in reliability.million_rows({"results": {"steps": steps}})] == [
@@ -200,3 +204,15 @@ def test_the_page_names_every_reader(committed, monkeypatch):
     from targets import TARGETS
 
     assert names(committed, "Hostile files") == list(TARGETS)
+
+
+def test_the_page_names_every_fault(committed, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "faults")
+    from disturbed import COMMANDS
+
+    found = names(committed, "Faults")
+    for command in COMMANDS:
+        for fault in ("killed at any moment", "killed while it writes", "on a full disk"):
+            assert f"{command} {fault}" in found
+    for fault in ("worker killed", "twice at once", "clock backwards", "a file cut", "a bit"):
+        assert any(fault in name for name in found), fault

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,12 +123,15 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file whole: the target is old or complete, never half written.
 
     Here, and wherever files can be renamed, it is written beside the target and moved; an object of
-    an object store is put in one piece.
+    an object store is put in one piece. What a process that was killed left beside the target is
+    removed by the next one that writes it.
 
     Raises
     ------
     InputError
         The path is a folder, its folder does not exist, or a bucket is missing or closed.
+    OSError
+        The disk is full, or the folder not ours to write.
     ConnectionError
         The target is elsewhere and out of reach.
     """
@@ -142,8 +144,9 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     if not target.parent.is_dir():
         raise InputError(f"{target}: the folder {target.parent} does not exist; create it first")
     temporary = _beside(target)
-    try:
+    with suppress(OSError):
         _clear(target, len(temporary.name))
+    try:
         _write_through(temporary, target, content)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(target)) from error
@@ -156,32 +159,6 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
 def unwritable(error: BaseException | None) -> bool:
     """Whether an error says that nothing can be written there: it is full, or not ours to write."""
     return isinstance(error, OSError) and error.errno in _UNWRITABLE
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keep other processes that ask for it out of a folder.
-
-    The lock goes with the process, however that ends; where the file system has no locks, there is
-    none.
-
-    Raises
-    ------
-    InputError
-        Another process is in there.
-    """
-    with open(folder / ".lock", "ab") as file:
-        try:
-            fcntl = import_module("fcntl")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                f"{folder}: another process works in this folder; wait until it ends, or take"
-                " another folder"
-            ) from error
-        except (ImportError, OSError):
-            pass
-        yield
 
 
 def _beside(target: Any) -> Any:

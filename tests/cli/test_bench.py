@@ -1,6 +1,7 @@
 """`finsler bench`."""
 
 import json
+from importlib.util import find_spec
 
 from typer.testing import CliRunner
 
@@ -13,7 +14,8 @@ def test_every_job_is_measured_against_the_first():
     found = json.loads(result.stdout)
     assert found["vertices"] == 252
     jobs = {row["job"]: row for row in found["jobs"]}
-    assert {"50 eigenpairs", "a layer forward and backward, cpu"} <= jobs.keys()
+    assert "50 eigenpairs" in jobs
+    assert ("a layer forward and backward, cpu" in jobs) == bool(find_spec("torch"))
     first = found["jobs"][0]
     assert first["products"] == 1.0
     for row in found["jobs"]:

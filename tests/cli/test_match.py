@@ -95,6 +95,8 @@ def test_text_figure_and_operator(files, tmp_path):
     ],
 )
 def test_bad_options(files, tmp_path, monkeypatch, arguments, sentence):
+    if "--model" in arguments:
+        pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=sentence):
         run(*files, *arguments)

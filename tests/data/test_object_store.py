@@ -56,14 +56,15 @@ def bucket(server, monkeypatch):
 
 
 def give_keys(monkeypatch, address, secret="secret"):
-    from obstore.fsspec import FsspecStore
+    import fsspec
 
-    for cls in FsspecStore.__subclasses__():
-        cls.clear_instance_cache()
     monkeypatch.setenv("AWS_ENDPOINT_URL", address)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
+    # Connections remember their keys.
+    files.location("s3://bucket")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
 
 
 def test_what_is_written_is_read(bucket):

@@ -1,22 +1,18 @@
-"""Commands in processes that are killed, and what their folders hold afterwards."""
+"""Commands in processes of their own, and what may happen to them."""
 
 from __future__ import annotations
 
-import csv
 import ctypes
-import hashlib
-import io
-import json
 import multiprocessing
 import os
-import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +24,7 @@ _WARMED = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"),
     "NUMBA_THREADING_LAYER": "workqueue",
     "PYTHONPATH": str(Path(__file__).parent),
-    WARM: "1",
 }
-# What differs between two undisturbed runs, or says how a result came about.
-_TIMES = re.compile(rb'(?<="seconds": )[0-9.e-]+|(?<="seconds_per_epoch": )[0-9.e-]+')
-_COST = re.compile(rb"\| [0-9.]+ \| - \| cpu \|")
-_HOW = ("seconds", "outcome", "attempts")
 PREPARE = ("--angles", "2", "--descriptor", "xyz", "--smoothing", "2", "--jobs", "1")
 SMALL = {"model": "small", "channels": "4", "layers": "2", "order": "3", "hidden": "8"}
 EPOCHS = 6
@@ -70,9 +61,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "evaluate": ("evaluate", "run/predictions.npz", *_EVALUATE, "--jobs", "1"),
     "reproduce": ("reproduce", "custom", "shapes", "-o", "reproduce", *_TABLE, "--jobs", "1"),
 }
-OUT = {
-    name: "store" if name == "prepare" else "run" if name == "train" else name for name in COMMANDS
-}
+OUT = {name: name for name in COMMANDS} | {"prepare": "store", "train": "run"}
 
 
 def write_shapes(folder: Path) -> None:
@@ -108,6 +97,8 @@ class Fault:
         The clock runs backwards.
     read_only : tuple of str
         Folders that cannot be written.
+    largest : int
+        Bytes that a file may have, if not 0.
     without_dask : bool
         Dask is not installed.
     disk : str
@@ -120,6 +111,7 @@ class Fault:
     moment: str = "before"
     backwards: bool = False
     read_only: tuple[str, ...] = ()
+    largest: int = 0
     without_dask: bool = False
     disk: str = ""
     free: tuple[int, ...] = ()
@@ -131,7 +123,6 @@ class Child:
 
     process: Any
     said: Path
-    begun: float = field(default_factory=time.monotonic)
 
     def kill_after(self, seconds: float) -> bool:
         """Send SIGKILL after a while; whether it was still running."""
@@ -153,6 +144,7 @@ class Child:
 def start(folder: Path, *words: str | Path, fault: Fault | None = None) -> Child:
     """Begin a command in a folder, by a fork of a process that has read the modules before."""
     os.environ.update(_WARMED)
+    os.environ.setdefault(WARM, "")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["warmed"])
     said = folder / f".said-{time.monotonic_ns()}"
@@ -177,7 +169,7 @@ def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
     with open(said, "wb") as file:
         os.dup2(file.fileno(), 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     sys.argv = ["finsler", *words]
     if fault.write:
         _die_at(fault.write, fault.moment)
@@ -185,6 +177,9 @@ def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
         _run_backwards()
     if fault.without_dask:
         engines.find_spec = lambda name, package=None: None
+    if fault.largest:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (fault.largest, fault.largest))
     for name in fault.read_only:
         mount("none", name, "bind")
     if fault.disk:
@@ -293,78 +288,9 @@ def _run_backwards() -> None:
     time.time_ns = lambda: int(1e9 * earlier())
 
 
-def contents(folder: Path) -> dict[str, Any]:
-    """What the files of a folder hold, apart from times, by path; temporary files are left out."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_file() and not path.name.startswith("."):
-            found.update(_content(name, path))
-    return found
-
-
-def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
-    """The paths whose contents are not the same, or that only one has."""
-    names = sorted(first.keys() | second.keys())
-    return [name for name in names if first.get(name) != second.get(name)]
-
-
 def wait_for(condition: Callable[[], bool]) -> None:
     """Wait until something is so."""
     deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, "it does not happen"
         time.sleep(0.005)
-
-
-def leftovers(folder: Path) -> list[str]:
-    """Temporary files that dead processes left."""
-    return sorted(path.name for path in folder.rglob(".*.tmp"))
-
-
-def _content(name: str, path: Path) -> dict[str, Any]:
-    if path.suffix == ".html":
-        # Pages tell when and how fast: that they are whole must do.
-        return {name: path.read_bytes().rstrip().endswith(b"</html>")}
-    if path.parent.name == "tensorboard":
-        return _curves(str(path.parent), name.rpartition("/")[0])
-    return {name: _READERS.get(path.suffix, _plain)(path)}
-
-
-def _plain(path: Path) -> str:
-    return hashlib.sha256(_COST.sub(b"", _TIMES.sub(b"0", path.read_bytes()))).hexdigest()
-
-
-def _network(path: Path) -> Any:
-    from finsler.nn.training import Checkpoint
-
-    found = Checkpoint.read(path)
-    history = [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in found.about.history]
-    return history, {name: tensor.numpy().tobytes() for name, tensor in found.tensors.items()}
-
-
-def _table(path: Path) -> Any:
-    rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
-    return [{k: v for k, v in row.items() if k not in _HOW} for row in rows]
-
-
-def _arrays(path: Path) -> Any:
-    with np.load(path) as data:
-        found = {name: (data[name].shape, data[name].tobytes()) for name in data.files}
-        text = str(data["config"]).encode()
-    return {**found, "config": json.loads(_TIMES.sub(b"0", text))}
-
-
-def _curves(folder: str, name: str) -> dict[str, Any]:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    found = EventAccumulator(folder).Reload()
-    tags = [tag for tag in found.Tags()["scalars"] if tag != "seconds"]
-    return {f"{name}/{tag}": [(e.step, e.value) for e in found.Scalars(tag)] for tag in tags}
-
-
-_READERS: dict[str, Callable[[Path], Any]] = {
-    ".safetensors": _network,
-    ".csv": _table,
-    ".npz": _arrays,
-}

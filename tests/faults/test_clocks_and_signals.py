@@ -9,7 +9,8 @@ import pytest
 from disturbed import COMMANDS, Fault, finish, settings, start, wait_for
 
 from finsler.errors import InputError
-from finsler.files import alone, write_bytes
+from finsler.files import write_bytes
+from finsler.nn.training.folder import alone
 
 
 @pytest.mark.parametrize("name", ["prepare", "train", "pairs", "describe"])

@@ -4,14 +4,15 @@ import json
 import re
 
 import pytest
-from disturbed import COMMANDS, OUT, Fault, contents, differences, finish, mount_allowed
+from compared import contents, differences
+from disturbed import COMMANDS, OUT, Fault, finish, mount_allowed
 
 REASON = "the kernel lets this user mount nothing"
 needs_mounts = pytest.mark.skipif(not mount_allowed(), reason=REASON)
 
 # KiB that are left: none, enough for the first files, and for some more.
-FREE = {name: (0, 8, 16, 24) for name in COMMANDS}
-FREE |= {"prepare": (0, 16, 24, 40), "evaluate": (0, 24, 40), "reproduce": (0, 24, 60, 100)}
+FREE = dict.fromkeys(COMMANDS, (0, 16))
+FREE |= {"train": (0, 4, 16, 36), "evaluate": (0, 40), "reproduce": (24, 100)}
 
 
 def refusals(told):
@@ -37,6 +38,17 @@ def test_full_disk(calm, tmp_path, name):
         assert whole.keys() <= calm.contents[name].keys()
     last = contents(folder / f"{disk}.{len(FREE[name])}")
     assert differences(last, calm.contents[name]) == []
+
+
+@pytest.mark.parametrize("name", ["prepare", "train", "match"])
+def test_files_that_grow_too_large(calm, tmp_path, name):
+    folder = calm.prepared(name, tmp_path)
+    code, told = finish(folder, *COMMANDS[name], fault=Fault(largest=8_000))
+    assert (code, told.count("\n")) == (2, 1), told
+    assert told.startswith("error: ") and "File too large" in told
+    assert contents(folder / OUT[name]).keys() < calm.contents[name].keys()
+    assert finish(folder, *COMMANDS[name])[0] == 0
+    assert calm.differences(name, folder) == []
 
 
 @needs_mounts

@@ -25,10 +25,9 @@ def gone(group):
     return False
 
 
-@pytest.mark.parametrize("without_dask", [False, True], ids=["dask", "processes"])
-def test_workers_end_with_the_command(calm, tmp_path, without_dask):
+def test_workers_end_with_the_command(calm, tmp_path):
     folder = calm.prepared("prepare", tmp_path)
-    child = start(folder, *MANY, fault=Fault(without_dask=without_dask))
+    child = start(folder, *MANY, fault=Fault(without_dask=True))
     wait_for(lambda: begun(folder))
     child.process.kill()
     assert child.ended() == -signal.SIGKILL

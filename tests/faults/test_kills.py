@@ -1,21 +1,24 @@
 """kill -9: the same command, run again, ends with what an undisturbed run leaves."""
 
 import signal
+import time
 
 import numpy as np
 import pytest
-from disturbed import COMMANDS, Fault, finish, leftovers, start
+from compared import leftovers
+from disturbed import COMMANDS, Fault, finish, start
 
 # One after the other in one folder: number of the write, and the moment in it.
-KILLS = [(1, "half"), (2, "before"), (1, "after"), (2, "half")]
-# Train and reproduce write two small files first; what follows are epochs.
-LATER = [(3, "half"), (4, "before"), (7, "half"), (6, "after")]
+KILLS = {name: [(1, "half"), (2, "before"), (1, "after"), (2, "half")] for name in COMMANDS}
+# Two small files are written first; what follows are epochs.
+KILLS["train"] = [(3, "half"), (4, "before"), (7, "half"), (6, "after")]
+KILLS["reproduce"] = [(4, "before"), (10, "half")]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_while_it_writes(calm, tmp_path, name):
     folder = calm.prepared(name, tmp_path)
-    for write, moment in LATER if name in ("train", "reproduce") else KILLS:
+    for write, moment in KILLS[name]:
         code, _ = finish(folder, *COMMANDS[name], fault=Fault(write=write, moment=moment))
         assert code == -signal.SIGKILL
         assert leftovers(folder) or moment == "after"
@@ -25,11 +28,16 @@ def test_killed_while_it_writes(calm, tmp_path, name):
     assert leftovers(folder) == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["prepare", "train", "match", "pairs"])
 def test_killed_at_any_moment(calm, tmp_path, name):
-    folder = calm.prepared(name, tmp_path)
+    folder = calm.prepared(name, tmp_path / "calm")
+    begun = time.monotonic()
+    assert finish(folder, *COMMANDS[name])[0] == 0
+    seconds = time.monotonic() - begun
+    assert calm.differences(name, folder) == []
+    folder = calm.prepared(name, tmp_path / "killed")
     for share in np.random.default_rng(0).uniform(0.3, 1.0, 2):
-        start(folder, *COMMANDS[name]).kill_after(share * calm.seconds[name])
+        start(folder, *COMMANDS[name]).kill_after(share * seconds)
     code, told = finish(folder, *COMMANDS[name])
     assert code == 0, told
     assert calm.differences(name, folder) == []

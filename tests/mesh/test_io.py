@@ -1,4 +1,5 @@
 import base64
+import errno
 import json
 import os
 import struct
@@ -415,7 +416,7 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     before = path.read_bytes()
 
     def fail(*_):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):

@@ -7,6 +7,8 @@ from scipy import io as scipy_io
 import finsler
 from finsler import primitives
 
+# Newer releases of scipy warn that readers will return another kind of matrix.
+pytestmark = pytest.mark.filterwarnings("ignore:The default value for `spmatrix`")
 STACK = finsler.angle_stack(primitives.bumpy_sphere(4), angles=3)
 
 

@@ -1,3 +1,4 @@
+import errno
 import os
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path, monkeypatch):
     target.write_bytes(b"old")
 
     def refuse(*_):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(OSError, match="disk full"):

@@ -252,6 +252,11 @@ class Store:
             keys = {str(name): _checked_key(key) for name, key in about["keys"].items()}
             title, reference = str(about["name"]), str(about["reference"])
             failed = {str(name): str(why) for name, why in about.get("failed", {}).items()}
+            # Lists of earlier releases have none.
+            if about.get("checksum", _checksum(about)) != _checksum(about):
+                raise InputError(
+                    f"{path}: the list is damaged (its checksum does not fit); prepare again"
+                )
             require_plain_names(title, (*splits[0], *splits[1], reference, *keys))
         except FileNotFoundError as error:
             raise InputError(
@@ -366,7 +371,14 @@ def write_list(
         "failed": dict(failed),
         "config": dataclasses.asdict(config),
     }
+    about["checksum"] = _checksum(about)
     write_bytes(folder / "store.json", (json.dumps(about, indent=1) + "\n").encode())
+
+
+def _checksum(about: Mapping[str, Any]) -> str:
+    """Of all else that a list says."""
+    rest = {name: value for name, value in about.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _checked_key(key: object) -> str:

@@ -66,7 +66,7 @@ class _Curves:
     def begin(cls, folder: Path) -> _Curves | None:
         """A new file in place of those that are there; None where TensorBoard is not installed."""
         try:
-            import_module("torch.utils.tensorboard.summary")
+            import_module("torch.utils.tensorboard")
         except ImportError:
             return None
         # Files are read in the order of the times in their names, which a clock may get wrong.

@@ -17,10 +17,11 @@ from torch import Tensor, nn
 
 from finsler.data.store import Store
 from finsler.errors import ConvergenceError, InputError
-from finsler.files import alone, write_bytes
+from finsler.files import write_bytes
 from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.distributed import Team, share, team
+from finsler.nn.training.folder import alone
 from finsler.nn.training.graphs import GraphStepper
 from finsler.nn.training.log import CURVES, METRICS, Log, clear_curves
 from finsler.nn.training.models import model_named
