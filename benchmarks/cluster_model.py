@@ -7,7 +7,8 @@ the store takes B bytes a second. N shapes of b bytes on W workers take
 
 and the largest of the three says what is the limit. p is measured with a shape, s with workers that
 only sleep, many of them in one process with the scheduler: an upper bound, as all share one core
-there. With p and s of this run, T is compared with preparing on one and on two workers.
+there; tasks that are sent in bundles cost the scheduler less. With p and s of this run, T is
+compared with preparing on one and on two workers.
 
     python benchmarks/cluster_model.py [COLLECTION] [--shapes 12] [--workers 100] [--gigabytes 5]
 """
@@ -29,6 +30,7 @@ from finsler.data import PrepareConfig
 from finsler.data.store import prepare_shape, write_entry
 
 SHAPES = 100_000
+BUNDLE = 16
 WORKERS = (1, 2, 10, 30, 100, 300, 1000)
 
 
@@ -59,7 +61,9 @@ def nap(seconds: float, cargo: bytes) -> int:
     return len(cargo)
 
 
-def task_rate(workers: int, tasks: int, seconds: float, cargo: bytes = b"") -> float:
+def task_rate(
+    workers: int, tasks: int, seconds: float, cargo: bytes = b"", bundle: int = 1
+) -> float:
     """Tasks per second of so many workers that sleep, after each had two."""
     distributed = import_module("distributed")
     ends = []
@@ -73,10 +77,10 @@ def task_rate(workers: int, tasks: int, seconds: float, cargo: bytes = b"") -> f
         memory_limit=0,
         silence_logs=50,
     ) as cluster:
-        crew = Workers(scheduler=cluster.scheduler_address)
+        crew = Workers(scheduler=cluster.scheduler_address, bundle=bundle)
         for _ in run(nap, ((str(i), (seconds, cargo)) for i in range(tasks)), crew):
             ends.append(time.perf_counter())
-    skipped = min(2 * workers, tasks // 2)
+    skipped = min(2 * workers * bundle, tasks // 2)
     return (len(ends) - skipped) / (ends[-1] - ends[skipped - 1])
 
 
@@ -101,6 +105,7 @@ def main() -> None:
         rates = {
             "10 workers, no work": task_rate(10, 1000, 0.0),
             "10 workers, no work, a mesh sent": task_rate(10, 300, 0.0, cargo),
+            f"10 workers, no work, bundles of {BUNDLE}": task_rate(10, 16_000, 0.0, bundle=BUNDLE),
             f"{many} workers, {p:.2f} s": task_rate(many, 6 * many, p),
         }
         runs = {
@@ -115,8 +120,12 @@ def main() -> None:
             for label, rate in rates.items()
         ],
     )
-    (read, sent, *_), store = rates.values(), size / (1e9 * arguments.gigabytes)
-    costs = {"workers read": Cost(p, 1 / read, store), "meshes sent": Cost(p, 1 / sent, store)}
+    (read, sent, bundled, *_), store = rates.values(), size / (1e9 * arguments.gigabytes)
+    costs = {
+        "workers read": Cost(p, 1 / read, store),
+        "meshes sent": Cost(p, 1 / sent, store),
+        f"workers read, bundles of {BUNDLE}": Cost(p, 1 / bundled, store),
+    }
     print_table(
         "preparing, shapes per second: model and measured",
         ["workers", "model", "measured", "ratio"],

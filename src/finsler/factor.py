@@ -30,8 +30,8 @@ def factorise(matrix: sparse.csr_array) -> Solve:
     """Factorise once, solve often: returns `solve(b)` for right-hand sides (n,) or (n, c).
 
     CHOLMOD through cholespy where that is installed, otherwise SuperLU in its symmetric mode
-    (spectra take 1.2 to 1.3 times as long, and twice the memory). Solving a block of columns at once is two to three times
-    cheaper a column than one by one.
+    (spectra take 1.2 to 1.3 times as long, and twice the memory). Solving a block of columns at
+    once is two to three times cheaper a column than one by one.
 
     Raises
     ------

@@ -58,5 +58,5 @@ def test_refusals(monkeypatch):
     with pytest.raises(finsler.InputError, match="must lie in"):
         finsler.geodesic_distance(MESH, 10**7)
     monkeypatch.setitem(__import__("sys").modules, "pygeodesic.geodesic", None)
-    with pytest.raises(finsler.InputError, match=r"pip install finsler\[exact\]"):
+    with pytest.raises(finsler.InputError, match=r"pip install --upgrade finsler\[exact\]"):
         finsler.geodesic_distance(MESH, 0, method="exact")

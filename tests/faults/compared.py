@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
+import functools
 import hashlib
 import io
 import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,8 +110,11 @@ class Calm:
         return differences(contents(folder / OUT[name]), self.contents[name])
 
 
-def undisturbed(folder: Path) -> Calm:
+@functools.cache
+def undisturbed() -> Calm:
     """Have every command run once, in the process that others are forked from later."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[WARM] = str(folder)
     finish(folder, "--version")
     return Calm(folder, {name: contents(folder / OUT[name]) for name in COMMANDS})

@@ -6,11 +6,17 @@ import os
 import signal
 
 import pytest
+from compared import undisturbed
 from disturbed import COMMANDS, Fault, finish, settings, start, wait_for
 
 from finsler.errors import InputError
 from finsler.files import write_bytes
 from finsler.nn.training.folder import alone
+
+
+@pytest.fixture(scope="module")
+def calm():
+    return undisturbed()
 
 
 @pytest.mark.parametrize("name", ["prepare", "train", "pairs", "describe"])

@@ -5,11 +5,17 @@ import shutil
 
 import numpy as np
 import pytest
+from compared import undisturbed
 from disturbed import COMMANDS, finish
 
 from finsler.data import Store
 from finsler.data.store import entry_path, read_entry
 from finsler.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def calm():
+    return undisturbed()
 
 
 def flip(content, place):

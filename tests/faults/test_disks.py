@@ -4,8 +4,14 @@ import json
 import re
 
 import pytest
-from compared import contents, differences
+from compared import contents, differences, undisturbed
 from disturbed import COMMANDS, OUT, Fault, finish, mount_allowed
+
+
+@pytest.fixture(scope="module")
+def calm():
+    return undisturbed()
+
 
 REASON = "the kernel lets this user mount nothing"
 needs_mounts = pytest.mark.skipif(not mount_allowed(), reason=REASON)

@@ -5,8 +5,14 @@ import time
 
 import numpy as np
 import pytest
-from compared import leftovers
+from compared import leftovers, undisturbed
 from disturbed import COMMANDS, Fault, finish, start
+
+
+@pytest.fixture(scope="module")
+def calm():
+    return undisturbed()
+
 
 # One after the other in one folder: number of the write, and the moment in it.
 KILLS = {name: [(1, "half"), (2, "before"), (1, "after"), (2, "half")] for name in COMMANDS}

@@ -6,7 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from compared import undisturbed
 from disturbed import COMMANDS, OUT, finish, wait_for
+
+
+@pytest.fixture(scope="module")
+def calm():
+    return undisturbed()
+
 
 # That of `finsler train` is in tests/cli; `reproduce` trains and evaluates.
 NAMES = ("prepare", "pairs", "describe", "reproduce")

@@ -108,9 +108,12 @@ def _solver(mesh: TriMesh, method: str) -> _FromSet:
     try:
         return builders[method](mesh)
     except ImportError as error:
-        extra = "finsler[exact]" if method == "exact" else "potpourri3d"
+        needed, extra = (
+            ("pygeodesic", "finsler[exact]") if method == "exact" else ("potpourri3d",) * 2
+        )
         raise InputError(
-            f'method="{method}" needs {error.name}, which is not installed; pip install {extra}'
+            f'method="{method}" needs {needed}, which is not installed or too old; pip install'
+            f" --upgrade {extra}"
         ) from error
     except RuntimeError as error:
         raise InputError(

@@ -83,7 +83,7 @@ def _options(
 def main() -> None:
     """Run the command; bad input ends with one sentence on stderr and exit code 2."""
     warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
-    signal.signal(signal.SIGTERM, _terminated)
+    before = signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except KeyboardInterrupt:
@@ -94,6 +94,8 @@ def main() -> None:
         _fail(str(error))
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

@@ -166,7 +166,10 @@ class _Dask:
         now = time.monotonic()
         if now - self._looked > _LOOK:
             self._looked = now
-            self._threads = max(1, sum(self._client.nthreads().values()))
+            try:
+                self._threads = max(1, sum(self._client.nthreads().values()))
+            except OSError as error:
+                raise InputError(LOST) from error
         return _AHEAD * self._threads
 
     def check(self) -> None:
@@ -231,7 +234,7 @@ def _greet(client: Any, address: str) -> None:
             f"{address}: the scheduler has no worker that answers; start some with `dask worker"
             f" {address}`"
         ) from error
-    except CancelledError as error:
+    except (CancelledError, OSError) as error:
         raise InputError(LOST) from error
     except ImportError as error:
         raise InputError(

@@ -251,6 +251,9 @@ def _results(future: Submitted, count: int) -> list[tuple[Any, Exception | None]
     except CancelledError as error:
         raise InputError(LOST) from error
     except Exception as error:
+        # Of Dask, which is not always there: no answer from the scheduler.
+        if type(error).__name__ == "CommClosedError":
+            raise InputError(LOST) from error
         return [(None, error)] * count
     return found
 

@@ -175,7 +175,9 @@ def _nearest(mesh: TriMesh, sources: IntArray) -> IntArray:
     ends = edges(mesh).vertices
     ends = ends[ends[:, 0] != ends[:, 1]]
     length = np.linalg.norm(mesh.vertices[ends[:, 0]] - mesh.vertices[ends[:, 1]], axis=1)
-    graph = coo_array((length, ends.T), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
+    # Not every release of scipy takes longer indices for shortest paths.
+    places = ends.T.astype(np.int32)
+    graph = coo_array((length, places), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
     distance = dijkstra(graph, directed=False, indices=sources, min_only=True)
     # Every shortest path runs over edges whose length is the exact difference of the distances;
     # the smallest source travels along them, a step a round.

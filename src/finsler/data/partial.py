@@ -275,4 +275,6 @@ def _part(mesh: TriMesh, faces: IntArray, area: FloatArray) -> Partial:
 def _edge_lengths(mesh: TriMesh) -> coo_array:
     ends = edges(mesh).vertices
     length = np.linalg.norm(mesh.vertices[ends[:, 0]] - mesh.vertices[ends[:, 1]], axis=1)
-    return coo_array((length, ends.T), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
+    # Not every release of scipy takes longer indices for shortest paths.
+    places = ends.T.astype(np.int32)
+    return coo_array((length, places), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
