@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 # Meshes that are kept while their pairs are sent.
 _KEPT = 8
+_ARRAYS = (
+    *("map_12", "map_21", "expected", "confidence", "cycle", "functional"),
+    *("eigenvalues_1", "eigenvalues_2", "orientation"),
+)
 _COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
     *("attempts", "error", "file"),
@@ -92,17 +96,7 @@ class MatchChoice:
 
 def arrays_of(match: Match) -> dict[str, Any]:
     """What is written of a match."""
-    return {
-        "map_12": match.map_12,
-        "map_21": match.map_21,
-        "expected": match.expected,
-        "confidence": match.confidence,
-        "cycle": match.cycle,
-        "functional": match.functional,
-        "eigenvalues_1": match.eigenvalues_1,
-        "eigenvalues_2": match.eigenvalues_2,
-        "orientation": match.orientation,
-    }
+    return {name: getattr(match, name) for name in _ARRAYS}
 
 
 def match_pairs(
@@ -194,7 +188,8 @@ def match_pair(
 
     config = {"mesh_1": names[0], "mesh_2": names[1], **choice.config()}
     key = key_of(meshes, {**config, "network": _checksum(choice.model)})
-    arrays = found(path, key, ("expected", "confidence", "orientation"))
+    # All are read, as a damaged one shows only then.
+    arrays = found(path, key, _ARRAYS)
     seconds = None
     if arrays is None:
         start = time.perf_counter()
