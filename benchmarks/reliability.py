@@ -55,14 +55,14 @@ def parts(quick: bool) -> dict[str, Part]:
     return {
         "hostile": Part(
             "fuzz/run.py",
-            ("--seconds", "2" if quick else "60", "--out", fuzz),
+            ("--seconds", "2" if quick else "30", "--out", fuzz),
             ROOT / fuzz,
             hostile_rows,
         ),
         "ugly": Part("tests/ugly/ugly_matrix.py", (ugly,), ROOT / ugly, ugly_rows),
         "faults": Part(
             "benchmarks/faults.py",
-            ("--kills", "4" if quick else "50"),
+            ("--kills", "4" if quick else "20"),
             RESULTS / "faults.json",
             fault_rows,
         ),

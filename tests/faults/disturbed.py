@@ -164,6 +164,8 @@ def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
     from finsler.cluster import engines
 
     os.setpgid(0, 0)
+    # Jobs in the background of a shell begin with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ["COLUMNS"] = "200"
     with open(said, "wb") as file:
@@ -236,12 +238,16 @@ def mount(kind: str, folder: str, options: str) -> None:
     """
     libc = ctypes.CDLL(None, use_errno=True)
     user = 0 if os.geteuid() == 0 else _NEW_USER
+    maps = {"setgroups": "deny", "uid_map": f"0 {os.getuid()} 1", "gid_map": f"0 {os.getgid()} 1"}
 
     def call(failed: int) -> None:
         if failed:
             raise OSError(ctypes.get_errno(), f"mount: {os.strerror(ctypes.get_errno())}", folder)
 
     call(libc.unshare(_NEW_MOUNTS | user))
+    # In a namespace of its own a user owns nothing until it says who it is.
+    for name in maps if user else ():
+        Path(f"/proc/self/{name}").write_text(maps[name])
     call(libc.mount(b"none", b"/", None, _PRIVATE, None))
     target = os.fsencode(folder)
     if options == "bind":
