@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -143,14 +144,14 @@ class Child:
 
 def start(folder: Path, *words: str | Path, fault: Fault | None = None) -> Child:
     """Begin a command in a folder, by a fork of a process that has read the modules before."""
-    os.environ.update(_WARMED)
-    os.environ.setdefault(WARM, "")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["warmed"])
     said = folder / f".said-{time.monotonic_ns()}"
     arguments = (str(folder), [str(word) for word in words], str(said), fault or Fault())
     process = context.Process(target=_command, args=arguments)
-    process.start()
+    # For the process that is forked from alone: here numba may have started its threads.
+    with mock.patch.dict(os.environ, {WARM: "", **os.environ, **_WARMED}):
+        process.start()
     return Child(process, said)
 
 
