@@ -254,9 +254,7 @@ class Store:
             failed = {str(name): str(why) for name, why in about.get("failed", {}).items()}
             # Lists of earlier releases have none.
             if about.get("checksum", _checksum(about)) != _checksum(about):
-                raise InputError(
-                    f"{path}: the list is damaged (its checksum does not fit); prepare again"
-                )
+                raise InputError("its checksum does not fit")
             require_plain_names(title, (*splits[0], *splits[1], reference, *keys))
         except FileNotFoundError as error:
             raise InputError(
