@@ -101,31 +101,38 @@ def main() -> None:
         write_entry(Path(folder) / "entry.npz", prepare_shape(one, config), config)
         size = (Path(folder) / "entry.npz").stat().st_size
         p = sum(each.values())
+        runs = {
+            jobs: measured(shapes, config, Workers(jobs=jobs, memory=8.0), source)["rate"]
+            for jobs in (1, 2)
+        }
         many = arguments.workers
         rates = {
             "10 workers, no work": task_rate(10, 1000, 0.0),
             "10 workers, no work, a mesh sent": task_rate(10, 300, 0.0, cargo),
             f"10 workers, no work, bundles of {BUNDLE}": task_rate(10, 16_000, 0.0, bundle=BUNDLE),
-            f"{many} workers, {p:.2f} s": task_rate(many, 6 * many, p),
         }
-        runs = {
-            jobs: measured(shapes, config, Workers(jobs=jobs, memory=8.0), source)["rate"]
-            for jobs in (1, 2)
+        crowds = {
+            bundle: task_rate(many, 6 * many * bundle, p, bundle=bundle) for bundle in (1, BUNDLE)
         }
     print_table(
         f"tasks per second; a mesh has {len(cargo) / 1e6:.2f} MB, an entry {size / 1e6:.1f} MB",
-        ["workers", "measured", "without a scheduler"],
-        [
-            (label, rate, int(label.split()[0]) / p if label[-1] == "s" else None)
-            for label, rate in rates.items()
-        ],
+        ["workers", "measured"],
+        list(rates.items()),
     )
-    (read, sent, bundled, *_), store = rates.values(), size / (1e9 * arguments.gigabytes)
+    (read, sent, bundled), store = rates.values(), size / (1e9 * arguments.gigabytes)
     costs = {
         "workers read": Cost(p, 1 / read, store),
         "meshes sent": Cost(p, 1 / sent, store),
         f"workers read, bundles of {BUNDLE}": Cost(p, 1 / bundled, store),
     }
+    print_table(
+        f"{many} workers that sleep {p:.2f} s, tasks per second: model and measured",
+        ["bundles of", "model", "measured", "ratio"],
+        [
+            (bundle, model := min(many / p, limit), rate, rate / model)
+            for (bundle, rate), limit in zip(crowds.items(), (read, bundled), strict=True)
+        ],
+    )
     print_table(
         "preparing, shapes per second: model and measured",
         ["workers", "model", "measured", "ratio"],
@@ -146,6 +153,7 @@ def main() -> None:
             "parts": each,
             "bytes": {"mesh": len(cargo), "entry": size},
             "task_rates": rates,
+            "sleeping_rates": {f"{many} workers, bundles of {b}": r for b, r in crowds.items()},
             "prepare_rates": {str(jobs): rate for jobs, rate in runs.items()},
             "hours": {
                 label: {str(w): cost.seconds(SHAPES, w) / 3600 for w in WORKERS}
