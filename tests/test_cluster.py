@@ -68,6 +68,18 @@ def fill(gibibytes):
     return sum(len(block) for block in blocks)
 
 
+def pages_of_repeated_work():
+    """Page faults of the same work done again and again, after the first time."""
+    import resource
+
+    for repeat in range(9):
+        blocks = [np.ones(2**17) for _ in range(10)]
+        del blocks
+        if repeat == 0:
+            before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
+
+
 def slowly(folder, name):
     time.sleep(0.1)
     path = Path(folder) / name
@@ -159,6 +171,13 @@ def test_one_blas_thread_each(workers):
 
     found = outcomes([("info", (threadpool_info,))], workers)["info"].value
     assert {pool["num_threads"] for pool in found if pool["user_api"] == "blas"} == {1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library of Linux")
+def test_freed_memory_is_kept_for_the_next_task(scheduler):
+    # 10 MiB are 2,560 pages; Dask has them given back and fetched again each time.
+    found = outcomes([("pages", (pages_of_repeated_work,))], Workers(scheduler=scheduler))
+    assert found["pages"].value < 2560
 
 
 @pytest.mark.parametrize("bundle", [1, 5])

@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 
 import numpy as np
@@ -99,7 +100,8 @@ def test_components_with_equal_spectra_are_all_found(copies):
     check(laplacian, found)
     alone = finsler.spectrum(finsler.lbo(one), 4).eigenvalues
     assert np.allclose(found.eigenvalues, np.repeat(alone, copies), atol=1e-9)
-    assert (np.abs(found.eigenvalues[:copies]) < 1e-10).all()
+    assert (found.eigenvalues[:copies] == 0.0).all()
+    assert (found.eigenvalues[copies:] > 0.1).all()
 
 
 def test_components_of_different_size():
@@ -114,6 +116,19 @@ def test_components_of_different_size():
     exact = np.linalg.eigvalsh(dense)[:60]
     assert np.allclose(found.eigenvalues, exact, atol=1e-8)
     assert (np.abs(found.eigenvalues) < 1e-8).sum() == 3
+
+
+@pytest.mark.parametrize("k", [5, 642])
+def test_the_first_value_is_zero_only_where_constants_are_in_the_kernel(k):
+    laplacian = finsler.flbo(primitives.bumpy_sphere(8), tau=0.3)
+    found = finsler.spectrum(laplacian, k)
+    assert found.eigenvalues[0] == 0.0
+    lifted = dataclasses.replace(
+        laplacian, stiffness=laplacian.stiffness + 1e-6 * sparse.diags_array(laplacian.mass)
+    )
+    values = finsler.spectrum(lifted, k).eigenvalues
+    assert values[0] == pytest.approx(1e-6, rel=1e-4)
+    assert np.allclose(values, found.eigenvalues + 1e-6, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e9])

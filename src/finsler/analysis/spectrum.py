@@ -20,6 +20,8 @@ from finsler.operator.laplacian import Laplacian
 _BLOCK = 8
 # The least tolerance of the iterative solver, whose systems are solved to a hundredth of it.
 _ITERATIVE_TOLERANCE = 1e-8
+# Of a row's sum, relative to its entries.
+_ROUNDING = 1e-12
 # Residual ‖Wφ − λSφ‖_{S⁻¹} relative to the largest eigenvalue asked for, above which we give up.
 _WORST_RESIDUAL = 1e-5
 
@@ -31,7 +33,8 @@ class Spectrum:
     Attributes
     ----------
     eigenvalues : (k,)
-        Ascending; one zero for each connected component, up to rounding.
+        Ascending. The first of each connected component is exactly zero where the rows of W sum
+        to zero, as they do for every operator of this package.
     eigenvectors : (n, k)
         Columns φ_i with Φᵀ S Φ = I. The entry of largest magnitude is positive (the first of
         those that tie), so repeated runs agree in sign.
@@ -221,6 +224,17 @@ def _merged(
 
 
 def _connected(
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
+) -> _Pairs:
+    pairs = _solved(stiffness, mass, k, method)
+    rows, sizes = np.asarray(stiffness.sum(axis=1)), np.asarray(abs(stiffness).sum(axis=1))
+    if (np.abs(rows) <= _ROUNDING * sizes).all():
+        # Constants are in the kernel; what is found instead of zero is rounding, of either sign.
+        pairs.values[0] = 0.0
+    return pairs
+
+
+def _solved(
     stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
 ) -> _Pairs:
     n = stiffness.shape[0]
