@@ -23,7 +23,8 @@ import numpy as np
 from common import print_table, save
 from finsler.cluster import Workers, engines
 from finsler.data import Collection, PrepareConfig, Shape, open_collection, pack, prepare
-from finsler.data.store import key_of, prepare_shape, write_entry
+from finsler.data.prepared import key_of, prepare_shape
+from finsler.data.store import write_entry
 from finsler.mesh import primitives
 
 

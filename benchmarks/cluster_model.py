@@ -27,7 +27,8 @@ from cluster import chosen_collection, measured, parts
 from common import print_table, save
 from finsler.cluster import Workers, run
 from finsler.data import PrepareConfig
-from finsler.data.store import prepare_shape, write_entry
+from finsler.data.prepared import prepare_shape
+from finsler.data.store import write_entry
 
 SHAPES = 100_000
 BUNDLE = 16

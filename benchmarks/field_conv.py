@@ -18,7 +18,7 @@ import torch
 
 import finsler
 from common import median_time, print_table, save
-from finsler.data.store import normalised
+from finsler.data.prepared import normalised
 from finsler.data.support import vertex_support
 from finsler.nn import OperatorStack
 from finsler.nn.field_conv import SupportGraph

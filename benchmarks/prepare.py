@@ -21,7 +21,8 @@ from typing import Any
 import finsler
 from common import print_table, save
 from finsler.data import Collection, PrepareConfig, open_collection, prepare
-from finsler.data.store import normalised, prepare_shape, write_entry
+from finsler.data.prepared import normalised, prepare_shape
+from finsler.data.store import write_entry
 from finsler.data.synthetic import synthetic_collection
 
 

@@ -1,34 +1,20 @@
-"""Files here and in object stores, never half written, and the record each result carries."""
+"""Files here and in object stores, never half written."""
 
 from __future__ import annotations
 
 import errno
 import functools
-import io
-import json
-import math
 import os
-import platform
 import secrets
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import Any, cast
 
 from finsler.errors import InputError
 
-_PACKAGES = ("finsler", "numpy", "scipy", "numba", "cholespy", "potpourri3d", "pygeodesic", "torch")
-
-
-# A compressed file may unpack to so many bytes, or so many times its size; GiB that are allowed.
-_UNPACKED, _RATIO, UNPACK_GIB = 2**28, 50, "FINSLER_UNPACK_GIB"
 # Object stores, where an object appears whole, and the library that fsspec itself looks for.
 _OBJECTS = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
 _DENIED = ("PermissionDeniedError", "UnauthenticatedError", "NoCredentialsError")
@@ -234,129 +220,3 @@ def _reaching(place: Any) -> Iterator[None]:
             ) from error
         reason = " ".join(told.partition("Debug source")[0].split())[:300]
         raise ConnectionError(f"{place}: this place cannot be reached ({reason})") from error
-
-
-def write_npz(
-    path: str | os.PathLike[str],
-    arrays: Mapping[str, ArrayLike],
-    config: Mapping[str, Any],
-    *,
-    compressed: bool = False,
-) -> Path:
-    """Write arrays and, under the name `config`, a JSON text with [`record`][finsler.files.record].
-
-    Without pickle; read it with `numpy.load(path)` or `read_npz`.
-    """
-    buffer = io.BytesIO()
-    save = np.savez_compressed if compressed else np.savez
-    save(buffer, allow_pickle=False, config=np.array(record(config)), **dict(arrays))
-    return write_bytes(path, buffer.getvalue())
-
-
-def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """Read the named arrays of an npz file, without pickle.
-
-    Raises
-    ------
-    InputError
-        The file is missing or damaged, or lacks one of the names, or would unpack to more than
-        256 MiB and fifty times its size; the environment variable FINSLER_UNPACK_GIB allows more.
-    """
-    place = location(path)
-    if is_local(place) and not place.is_file():
-        raise InputError(f"{path}: there is no such file; check the path")
-    try:
-        with _opened(path) as file, zipfile.ZipFile(file) as archive:
-            allowed, found = _unpackable(file.seek(0, os.SEEK_END)), {}
-            for name in names:
-                member = archive.NameToInfo.get(f"{name}.npy")
-                if member is None:
-                    raise InputError(f"{path}: the file holds no array {name[:40]!r}")
-                allowed -= member.file_size
-                if allowed < 0:
-                    raise InputError(
-                        f"{path}: the file would unpack to far more than its size; set"
-                        f" {UNPACK_GIB} to the GiB that it may take, if that is meant"
-                    )
-                found[name] = _array(archive, member)
-            return found
-    except (InputError, PermissionError, ConnectionError):
-        raise
-    # A damaged archive raises nearly anything, from zipfile and zlib as well as from numpy.
-    except Exception as error:
-        raise InputError(
-            f"{path}: this is not an npz file of plain arrays ({type(error).__name__})"
-        ) from error
-
-
-def _unpackable(size: int) -> int:
-    """Bytes that an archive of a size may unpack to."""
-    text = os.environ.get(UNPACK_GIB, "0")
-    if not text.isdecimal():
-        raise InputError(f"{UNPACK_GIB} is {text!r}; it must be a whole number of GiB")
-    return max(_UNPACKED, _RATIO * size, int(text) * 2**30)
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array, whose header says exactly what is stored; anything else raises."""
-    # Other methods unpack any amount at once.
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("method of compression")
-    with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, _, kind = read(file)
-        stored = member.file_size - file.tell()
-    size = math.prod(shape) * kind.itemsize
-    if kind.kind not in "biufcUS" or not kind.itemsize or min(shape, default=0) < 0:
-        raise ValueError("kind or shape")
-    if size != stored:
-        raise ValueError("size")
-    with archive.open(member) as file:
-        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    if kind.kind == "U":
-        _require_characters(array)
-    return array.astype(kind.newbyteorder("="), copy=False)
-
-
-def _require_characters(array: NDArray[Any]) -> None:
-    """Raise where a text holds what is no character, which Python cannot take."""
-    codes = array.reshape(-1).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    if (codes > 0x10FFFF).any() or ((codes >= 0xD800) & (codes < 0xE000)).any():
-        raise ValueError("text")
-
-
-def _opened(path: str | os.PathLike[str]) -> BinaryIO:
-    place = location(path)
-    if is_local(place):
-        return place.open("rb")
-    try:
-        return io.BytesIO(read_bytes(place))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file; check the path") from error
-
-
-def record(config: Mapping[str, Any]) -> str:
-    """Configuration, versions and hardware as a JSON text, to be kept with a result."""
-    return json.dumps({"config": dict(config), "versions": _versions(), "machine": _machine()})
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _machine() -> dict[str, str | int | None]:
-    return {
-        "system": platform.system(),
-        "architecture": platform.machine(),
-        "cores": os.cpu_count(),
-    }

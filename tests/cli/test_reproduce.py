@@ -14,7 +14,7 @@ from finsler.cli import trials
 from finsler.cli.reproduce import reproduce
 from finsler.cli.tables import TABLES, label_rule, method_named, methods_named, parts_of
 from finsler.data import TOSCA_CATEGORIES, Collection, PrepareConfig, Shape, Store, pack
-from finsler.data.store import prepare_shape
+from finsler.data.prepared import prepare_shape
 from finsler.errors import InputError
 from finsler.evaluation import student_interval
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 import finsler
 from finsler.cli import view as command
 from finsler.errors import InputError
-from finsler.files import write_npz
 from finsler.mesh import primitives
+from finsler.npz import write_npz
 from finsler.view.web import Page
 
 pytest.importorskip("viser")

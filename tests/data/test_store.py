@@ -17,7 +17,7 @@ from finsler.cli.main import main
 from finsler.cluster import Workers
 from finsler.data import Collection, PrepareConfig, Shape, Store, pack, packed, prepare
 from finsler.data.preparation import PreparationError
-from finsler.data.store import key_of, normalised, prepare_shape
+from finsler.data.prepared import key_of, normalised, prepare_shape
 from finsler.mesh.measures import edge_lengths
 
 CONFIG = PrepareConfig(angles=2, descriptor="xyz", eigenpairs=5)

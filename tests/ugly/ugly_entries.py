@@ -16,7 +16,7 @@ import finsler
 from finsler.cli.main import main
 from finsler.data.collection import Shape
 from finsler.data.partial import cut, holes
-from finsler.data.store import PrepareConfig, prepare_shape
+from finsler.data.prepared import PrepareConfig, prepare_shape
 from finsler.data.support import vertex_support
 from finsler.errors import InputError
 from finsler.matching import match

@@ -234,9 +234,7 @@ def _connected(
     return pairs
 
 
-def _solved(
-    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
-) -> _Pairs:
+def _solved(stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method) -> _Pairs:
     n = stiffness.shape[0]
     if n <= 300 or 3 * k + 24 * _BLOCK > n:
         values, vectors = linalg.eigh(

@@ -126,8 +126,9 @@ def key_of(meshes: Iterable[TriMesh], config: Mapping[str, Any]) -> str:
 def found(path: str, key: str, names: tuple[str, ...]) -> dict[str, Any] | None:
     """The arrays of a result that is there, whole, and has this key; else None."""
     from finsler.errors import InputError
-    from finsler.files import exists, read_npz
+    from finsler.files import exists
     from finsler.json_text import parse_json
+    from finsler.npz import read_npz
 
     if not exists(path):
         return None

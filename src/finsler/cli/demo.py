@@ -47,7 +47,8 @@ def demo(
     seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
     `summary.json` has the figures of both, and `report.html` shows everything in one page.
     """
-    from finsler.files import record, write_bytes
+    from finsler.files import write_bytes
+    from finsler.record import record
 
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
@@ -72,9 +73,9 @@ def _one_shape(
     import numpy as np
 
     from finsler.analysis import heat_kernel, spectrum
-    from finsler.files import write_npz
     from finsler.frames import principal_frames
     from finsler.mesh import primitives, write_mesh
+    from finsler.npz import write_npz
     from finsler.operator import angle_stack, lbo, save_operators
     from finsler.view import plot_spectrum
 

@@ -158,8 +158,8 @@ def describe(
 
 def _describe_one(path: Path, out: Path | None, description: Description, as_json: bool) -> None:
     """Describe one mesh; write and print what is asked for."""
-    from finsler.files import write_npz
     from finsler.mesh import load_mesh
+    from finsler.npz import write_npz
 
     checked_target(out, (".npz",))
     described = description.of(load_mesh(path))

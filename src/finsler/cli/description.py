@@ -119,7 +119,7 @@ def _tasks(
 
 def describe_mesh(path: str, name: str, mesh: TriMesh, description: Description) -> Row:
     """Describe one mesh and write it, unless that was done before."""
-    from finsler.files import write_npz
+    from finsler.npz import write_npz
 
     config = {"mesh": name, **description.config()}
     key = key_of([mesh], config)

@@ -235,8 +235,8 @@ def _predictions(
     if store is None or path.suffix != _NETWORK:
         return load_predictions(path, shapes, skip=skip)
     from finsler.data import Store
-    from finsler.files import record
     from finsler.nn.training import load_model, predict
+    from finsler.record import record
 
     prepared = Store.open(store)
     network, about = load_model(path)

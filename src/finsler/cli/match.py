@@ -172,8 +172,8 @@ def _match_two(
 ) -> None:
     """Match one pair; write, draw and print what is asked for."""
     from finsler.errors import InputError
-    from finsler.files import write_npz
     from finsler.mesh import load_mesh
+    from finsler.npz import write_npz
 
     checked_target(out, (".npz",))
     checked_target(figure, FIGURE_ENDINGS)

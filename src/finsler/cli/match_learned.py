@@ -86,7 +86,7 @@ def _probabilities(network: Any, about: Any, mesh: TriMesh) -> NDArray[np.float3
     from scipy.special import softmax
 
     from finsler.data import PrepareConfig, Shape
-    from finsler.data.store import prepare_shape
+    from finsler.data.prepared import prepare_shape
     from finsler.nn.training import Sample
     from finsler.nn.training.models import model_named
 

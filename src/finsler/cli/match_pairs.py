@@ -184,7 +184,7 @@ def match_pair(
     path: str, names: tuple[str, str], meshes: tuple[TriMesh, TriMesh], choice: MatchChoice
 ) -> Row:
     """Match one pair and write it, unless that was done before."""
-    from finsler.files import write_npz
+    from finsler.npz import write_npz
 
     config = {"mesh_1": names[0], "mesh_2": names[1], **choice.config()}
     key = key_of(meshes, {**config, "network": _checksum(choice.model)})

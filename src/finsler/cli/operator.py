@@ -77,8 +77,8 @@ def operator(
     Example: `finsler operator cat.off --alpha 10 --tau 0.1 --angles 8 -o cat.npz`
     """
     from finsler.errors import InputError
-    from finsler.files import write_npz
     from finsler.mesh import load_mesh
+    from finsler.npz import write_npz
     from finsler.operator import chebyshev_operators, save_operators
 
     if chebyshev is not Rescaling.none and out.suffix.lower() != ".npz":

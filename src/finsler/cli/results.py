@@ -40,8 +40,8 @@ def write_functions(
     config: Mapping[str, Any],
 ) -> None:
     """Functions on the vertices as named scalars of a .ply or .vtk, or `arrays` as .npz."""
-    from finsler.files import write_npz
     from finsler.mesh import write_mesh
+    from finsler.npz import write_npz
 
     if path.suffix.lower() == ".npz":
         write_npz(path, arrays, config)

@@ -29,7 +29,7 @@ from finsler.evaluation import (
 )
 from finsler.evaluation.curves import DEFAULT_GRID, MEASURES, RADIUS
 from finsler.evaluation.protocol import Vertices
-from finsler.files import record
+from finsler.record import record
 
 NORMALIZATIONS = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}
 VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}

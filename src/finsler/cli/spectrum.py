@@ -63,8 +63,8 @@ def spectrum(
     Example: `finsler spectrum cat.off -k 100 --operator flbo -o cat.npz --figure cat.png`
     """
     from finsler.analysis import spectrum as compute
-    from finsler.files import write_npz
     from finsler.mesh import load_mesh
+    from finsler.npz import write_npz
     from finsler.view.surfaces import figure_eigenfunctions
 
     checked_target(out, (".npz",))

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from finsler.cli.tables import Method
 from finsler.data import Collection, PrepareConfig, Store
 from finsler.errors import InputError
-from finsler.files import read_npz
 from finsler.json_text import parse_json
+from finsler.npz import read_npz
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

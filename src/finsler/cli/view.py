@@ -96,7 +96,7 @@ def _wait() -> None:
 
 
 def _array(path: str | Path, name: str) -> NDArray[np.generic]:
-    from finsler.files import read_npz
+    from finsler.npz import read_npz
 
     return read_npz(path, (name,))[name]
 

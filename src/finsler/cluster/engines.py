@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -109,9 +109,9 @@ def _keep_memory() -> None:
     pieces than 32 MiB is still given back.
     """
     if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
-        for parameter, size in _KEPT if mallopt else ():
-            mallopt(parameter, size)
+        with suppress(AttributeError):  # not every C library has it
+            for parameter, size in _KEPT:
+                ctypes.CDLL(None).mallopt(parameter, size)
 
 
 class _Here:

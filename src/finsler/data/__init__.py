@@ -8,9 +8,10 @@ from finsler.data.opening import find_collections, open_collection
 from finsler.data.pack import pack, packed
 from finsler.data.partial import Partial, cut, holes, partial_collection
 from finsler.data.preparation import PreparationError, Prepared, prepare
+from finsler.data.prepared import PrepareConfig, PreparedShape
 from finsler.data.scape import scape_r
 from finsler.data.shrec16 import shrec16
-from finsler.data.store import PrepareConfig, PreparedShape, Store
+from finsler.data.store import Store
 from finsler.data.stored import write_collection
 from finsler.data.synthetic import Creature, make_creature, synthetic_collection
 from finsler.data.tosca import TOSCA_CATEGORIES, tosca_r

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from finsler.data.collection import Collection, Shape
 from finsler.data.layout import require_plain_names
 from finsler.errors import InputError
-from finsler.files import read_npz, write_npz
 from finsler.json_text import parse_json
 from finsler.mesh.trimesh import TriMesh
+from finsler.npz import read_npz, write_npz
 
 _VERSION = 1
 _FIELDS = ("vertices", "faces", "labels", "exact")

@@ -9,16 +9,8 @@ from dataclasses import dataclass
 
 from finsler.cluster import Outcome, Workers, run
 from finsler.data.collection import Collection, Shape
-from finsler.data.store import (
-    PrepareConfig,
-    Store,
-    entry_path,
-    key_of,
-    prepare_shape,
-    read_entry,
-    write_entry,
-    write_list,
-)
+from finsler.data.prepared import PrepareConfig, key_of, prepare_shape
+from finsler.data.store import Store, entry_path, read_entry, write_entry, write_list
 from finsler.errors import InputError
 from finsler.files import exists, is_local, location, make_folder, unwritable
 

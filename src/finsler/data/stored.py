@@ -13,9 +13,10 @@ import numpy as np
 from finsler.data.collection import Collection
 from finsler.data.layout import FILLED, ShapeFiles, places
 from finsler.errors import InputError
-from finsler.files import record, write_bytes
+from finsler.files import write_bytes
 from finsler.json_text import parse_json
 from finsler.mesh.io import write_mesh
+from finsler.record import record
 
 SPLIT = "split.json"
 _SOURCE = "write the collection again"

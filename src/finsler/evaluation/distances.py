@@ -19,9 +19,9 @@ from finsler.analysis.arguments import vertex_set
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.cluster import Pool, Workers, opened
 from finsler.errors import InputError
-from finsler.files import read_npz, write_npz
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.npz import read_npz, write_npz
 
 # Part of every key: raise it when what is stored changes, and old files are not found again.
 FORMAT = 1

@@ -14,7 +14,8 @@ from finsler.errors import InputError
 from finsler.evaluation.curves import MEASURES, RADIUS, Interval, Score, Summary
 from finsler.evaluation.error import NORMALIZATIONS
 from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, Vertices
-from finsler.files import record, write_bytes
+from finsler.files import write_bytes
+from finsler.record import record
 
 # Figures that do not depend on what distances are divided by.
 _FREE_OF_UNITS = ("exact",)

@@ -14,7 +14,7 @@ from finsler.errors import InputError
 from finsler.nn.field_conv.spread import Spread
 
 if TYPE_CHECKING:
-    from finsler.data.store import PreparedShape
+    from finsler.data.prepared import PreparedShape
 
 
 @dataclass(frozen=True, eq=False)

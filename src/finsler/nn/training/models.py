@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 import torch
 from torch import nn
 
-from finsler.data.store import PreparedShape
+from finsler.data.prepared import PreparedShape
 from finsler.errors import InputError
 from finsler.nn.field_conv import FieldConvNet, SupportGraph
 from finsler.nn.network import CorrespondenceNet, SmallNet

@@ -39,7 +39,7 @@ def write_report(
     blocks : sequence of Html
         What the page shows, from the top.
     record : mapping
-        `config`, `versions` and `machine`, as [`record`][finsler.files.record] gives them.
+        `config`, `versions` and `machine`, as [`record`][finsler.record.record] gives them.
     command : str, optional
         The command line that led here.
 
