@@ -15,6 +15,7 @@ from test_store import CONFIG, collection, contents
 from finsler import InputError, files
 from finsler.cluster import Workers
 from finsler.data import Store, prepare
+from finsler.npz import read_npz, write_npz
 
 pytest.importorskip("obstore")
 pytest.importorskip("upath")
@@ -73,10 +74,10 @@ def test_what_is_written_is_read(bucket):
     assert str(place) == "s3://bucket/some/where.bin"
     assert files.read_bytes(place) == content == (bucket / "some" / "where.bin").read_bytes()
     assert files.exists(place) and not files.exists("s3://bucket/some/other.bin")
-    files.write_npz("s3://bucket/a.npz", {"x": np.arange(5)}, {})
-    assert files.read_npz("s3://bucket/a.npz", ("x",))["x"].tolist() == [0, 1, 2, 3, 4]
+    write_npz("s3://bucket/a.npz", {"x": np.arange(5)}, {})
+    assert read_npz("s3://bucket/a.npz", ("x",))["x"].tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(InputError, match="no such file"):
-        files.read_npz("s3://bucket/b.npz", ("x",))
+        read_npz("s3://bucket/b.npz", ("x",))
 
 
 def test_a_store_equals_the_one_on_disk(bucket, tmp_path):
