@@ -32,8 +32,8 @@ from common import peak_memory_gib, print_table, save
 from finsler import RandersHeat, RandersMetric, TriMesh, geodesic_path, primitives
 from finsler.analysis import _compiled
 from finsler.analysis.eikonal import Eikonal
-from finsler.factor import _superlu_factor
 from finsler.mesh.measures import face_normals
+from finsler.solvers.factor import _superlu_factor
 
 STRENGTH, BLOCK = 0.5, 16
 Result = dict[str, Any]

@@ -20,8 +20,8 @@ import finsler
 from common import median_time, peak_memory_gib, print_table, save
 from finsler import RandersMetric, primitives
 from finsler.analysis.finsler_heat import finsler_heat_step
-from finsler.factor import factorise
 from finsler.mesh.measures import edge_lengths, face_normals
+from finsler.solvers import factorise
 
 
 def measure(size: int, strength: float) -> dict[str, Any]:

@@ -15,16 +15,18 @@ FLOW = [
     "errors",
     "json_text",
     "files",
+    "record",
+    "npz",
     "cluster",
     "mesh",
-    "factor",
+    "solvers",
     "memory",
     "frames",
     "metric",
     "operator",
     "analysis",
 ]
-LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli"]
+LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli", "__main__"]
 ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
 HEAVY = {
     "torch": ["nn"],
@@ -111,8 +113,8 @@ def test_core_runs_without_mesh_and_drawing_libraries():
 import sys
 for name in ("cholespy", "trimesh", "pyvista", "matplotlib", "igl", "potpourri3d"):
     sys.modules[name] = None
-import finsler.factor
-finsler.factor.find_spec = lambda name: None
+import finsler.solvers.factor
+finsler.solvers.factor.find_spec = lambda name: None
 import finsler, os
 mesh = finsler.primitives.bumpy_sphere(8)
 finsler.write_mesh("shape.off", mesh)

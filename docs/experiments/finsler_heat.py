@@ -8,8 +8,8 @@ from scipy import sparse
 import finsler
 from finsler import RandersMetric, TriMesh, primitives
 from finsler.analysis.finsler_heat import finsler_heat_flow
-from finsler.factor import factorise
 from finsler.mesh.measures import face_areas, face_normals, hat_gradients
+from finsler.solvers import factorise
 from finsler.view import Camera, Panel, save_figure
 
 FLOWS = ("FLBO", "simplified", "nonlinear")

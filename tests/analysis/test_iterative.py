@@ -11,9 +11,9 @@ from exact import union
 from finsler import RandersHeat, RandersMetric, primitives
 from finsler.analysis.heat import diffuse
 from finsler.analysis.kernels import chebyshev_filter
-from finsler.factor import factorise, factorise_unsymmetric, iterate, iterate_decaying
 from finsler.mesh.measures import face_normals
 from finsler.operator.drift import drift_operator
+from finsler.solvers import factorise, factorise_unsymmetric, iterate, iterate_decaying
 
 
 def windy(mesh, strength):
@@ -42,15 +42,15 @@ def test_conjugate_gradients_agree_with_the_factor(alpha, shift):
 
 
 def test_iterations_do_not_grow_with_the_mesh(monkeypatch):
-    factor = sys.modules["finsler.factor"]
+    iteration = sys.modules["finsler.solvers.iteration"]
     counts = []
-    cycle = factor._Levels.cycle
+    cycle = iteration._Levels.cycle
 
     def counted(levels, right, depth=0):
         counts[-1] += depth == 0
         return cycle(levels, right, depth)
 
-    monkeypatch.setattr(factor._Levels, "cycle", counted)
+    monkeypatch.setattr(iteration._Levels, "cycle", counted)
     for frequency in (11, 22, 44):
         laplacian = finsler.lbo(primitives.bumpy_sphere(frequency))
         system = sparse.csr_array(laplacian.stiffness + 0.1 * sparse.diags_array(laplacian.mass))

@@ -176,7 +176,7 @@ def test_repeated_runs_and_other_seeds_agree():
 def test_without_cholespy(monkeypatch):
     laplacian = finsler.lbo(primitives.bumpy_sphere(14))
     expected = finsler.spectrum(laplacian, 20)
-    monkeypatch.setattr("finsler.factor.find_spec", lambda name: None)
+    monkeypatch.setattr("finsler.solvers.factor.find_spec", lambda name: None)
     found = finsler.spectrum(laplacian, 20)
     assert np.allclose(found.eigenvectors, expected.eigenvectors, atol=1e-6)
 

@@ -12,12 +12,12 @@ from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.kernels import convolution_kernel
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
-from finsler.factor import factorise, iterate
 from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian
+from finsler.solvers import factorise, iterate
 
 
 def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:

@@ -11,12 +11,12 @@ from scipy.sparse import csgraph
 
 from finsler.analysis.arguments import vertex_set
 from finsler.errors import ConvergenceError
-from finsler.factor import Solve, factorise, factorise_unsymmetric, iterate, iterate_decaying
 from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.drift import DriftOperator, default_epsilon, drift_operator
+from finsler.solvers import Solve, factorise, factorise_unsymmetric, iterate, iterate_decaying
 
 # Columns solved at once, and the size of the source: u falls to about exp(-d/ε) of it.
 _BLOCK = 16
@@ -39,7 +39,7 @@ class RandersHeat:
         somewhere, ε is raised by half and the system factorised anew, for this and later calls.
     solver : {"auto", "direct", "iterative"}
         "iterative" takes neither factor: the first system is solved outwards in windows of six
-        decades (`finsler.factor.iterate_decaying`), the second by conjugate gradients with
+        decades (`finsler.solvers.iterate_decaying`), the second by conjugate gradients with
         multigrid. Less memory, and less time for a few sources; distances agree to 1e-5 of the
         largest. "auto" is direct where that fits into memory; the attribute then says which.
 

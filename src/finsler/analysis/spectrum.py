@@ -12,10 +12,10 @@ from scipy.sparse import csgraph
 from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.lanczos import block_lanczos
 from finsler.errors import ConvergenceError, InputError
-from finsler.factor import factorise, iterate
 from finsler.memory import choose
 from finsler.mesh.trimesh import FloatArray
 from finsler.operator.laplacian import Laplacian
+from finsler.solvers import factorise, iterate
 
 _BLOCK = 8
 # The least tolerance of the iterative solver, whose systems are solved to a hundredth of it.

@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from finsler.errors import InputError
-from finsler.factor import factorise
 from finsler.frames.curvature import line_field, normal_cycle
 from finsler.mesh.measures import (
     TangentBasis,
@@ -22,6 +21,7 @@ from finsler.mesh.measures import (
 )
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.solvers import factorise
 
 ComplexArray = NDArray[np.complex128]
 

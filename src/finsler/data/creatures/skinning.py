@@ -15,9 +15,9 @@ from finsler.data.creatures.skeleton import (
     rotated,
     unit_quaternion,
 )
-from finsler.factor import factorise
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.operator.laplacian import laplacian
+from finsler.solvers import factorise
 
 # Width of the blend at a joint, as a share of the thickness of the limb.
 _BLEND_SHARE = 0.45

@@ -1,10 +1,9 @@
-"""Solution of sparse systems, in one place: by factorisation, or by iteration in little memory."""
+"""Solution of sparse systems by iteration, in a multiple of the matrix's own memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -12,8 +11,10 @@ from scipy.sparse import linalg
 
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.trimesh import FloatArray
+from finsler.solvers.factor import Solve, finite
 
-Solve = Callable[[FloatArray], FloatArray]
+if TYPE_CHECKING:
+    from finsler.solvers._compiled import Rows
 
 # Smoothed aggregation: size of the coarsest level, and the strength of a connection.
 _COARSEST = 500
@@ -24,36 +25,6 @@ _MOST_ITERATIONS = 1000
 # A window of a decaying solution spans six decades; below them the iteration is not trusted.
 _WINDOW = 1e-6
 _WINDOW_TOLERANCE = 1e-13
-
-
-def factorise(matrix: sparse.csr_array) -> Solve:
-    """Factorise once, solve often: returns `solve(b)` for right-hand sides (n,) or (n, c).
-
-    CHOLMOD through cholespy where that is installed, otherwise SuperLU in its symmetric mode
-    (spectra take 1.2 to 1.3 times as long, and twice the memory). Solving a block of columns at
-    once is two to three times cheaper a column than one by one.
-
-    Raises
-    ------
-    InputError
-        An entry is not finite, or the matrix is not positive definite.
-    """
-    matrix = _finite(matrix)
-    if find_spec("cholespy") is None or max(matrix.nnz, matrix.shape[0]) >= 2**31:
-        return _superlu(matrix)
-    return _cholmod(matrix)
-
-
-def factorise_unsymmetric(matrix: sparse.csr_array) -> tuple[Solve, Solve]:
-    """Factorise a matrix of symmetric pattern; returns the solvers of A x = b and Aᵀ x = b.
-
-    SuperLU without pivoting, for matrices that are dominated by their symmetric part.
-    """
-    factor = _superlu_factor(matrix)
-    return (
-        lambda right: np.asarray(factor.solve(np.asarray(right, dtype=np.float64))),
-        lambda right: np.asarray(factor.solve(np.asarray(right, dtype=np.float64), trans="T")),
-    )
 
 
 def iterate(matrix: sparse.csr_array, *, tolerance: float = 1e-10) -> Solve:
@@ -78,12 +49,12 @@ def iterate(matrix: sparse.csr_array, *, tolerance: float = 1e-10) -> Solve:
     ConvergenceError
         From the solver: the tolerance is not reached in 1000 iterations.
     """
-    matrix = _finite(matrix)
+    matrix = finite(matrix)
     levels = _levels(matrix)
 
     def solve(right: FloatArray) -> FloatArray:
         block = np.asarray(right, dtype=np.float64)
-        columns = block.reshape(len(block), -1)
+        columns = np.ascontiguousarray(block.reshape(len(block), -1))
         return _conjugate_gradients(matrix, columns, levels, tolerance).reshape(block.shape)
 
     return solve
@@ -109,7 +80,7 @@ def iterate_decaying(matrix: sparse.csr_array) -> Solve:
     ConvergenceError
         From the solver: a window does not converge in 1000 iterations.
     """
-    matrix = _finite(matrix)
+    matrix = finite(matrix)
 
     def solve(right: FloatArray) -> FloatArray:
         block = np.asarray(right, dtype=np.float64)
@@ -120,81 +91,32 @@ def iterate_decaying(matrix: sparse.csr_array) -> Solve:
     return solve
 
 
-def _finite(matrix: sparse.csr_array) -> sparse.csr_array:
-    matrix = sparse.csr_array(matrix)
-    matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
-        raise InputError("the matrix has entries that are not finite; check the metric and mesh")
-    return matrix
-
-
-def _cholmod(matrix: sparse.csr_array) -> Solve:
-    from cholespy import CholeskySolverD, MatrixType
-
-    try:
-        solver = CholeskySolverD(
-            matrix.shape[0],
-            matrix.indptr.astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(np.float64),
-            MatrixType.CSR,
-        )
-    except (ValueError, RuntimeError) as error:
-        raise InputError(f"the matrix is not positive definite: {error}") from error
-
-    def solve(right: FloatArray) -> FloatArray:
-        block = np.ascontiguousarray(right, dtype=np.float64)
-        solution = np.zeros_like(block)
-        solver.solve(block, solution)
-        return solution
-
-    return solve
-
-
-def _superlu(matrix: sparse.csr_array) -> Solve:
-    factor = _superlu_factor(matrix)
-    if not (factor.U.diagonal() > 0).all():
-        raise InputError("the matrix is not positive definite: a pivot is not positive")
-
-    def solve(right: FloatArray) -> FloatArray:
-        return np.asarray(factor.solve(np.asarray(right, dtype=np.float64)))
-
-    return solve
-
-
-def _superlu_factor(matrix: sparse.csr_array) -> linalg.SuperLU:
-    try:
-        return linalg.splu(
-            sparse.csc_array(matrix),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-    except RuntimeError as error:
-        raise InputError(f"the matrix cannot be factorised: {error}") from error
-
-
 @dataclass(frozen=True, eq=False)
 class _Level:
     """A matrix of the hierarchy with its smoother, and the way to the next coarser one."""
 
-    matrix: sparse.csr_array
+    matrix: Rows
     diagonal: FloatArray
     largest: float
-    prolongation: sparse.csr_array
+    prolongation: Rows
     restriction: sparse.csr_array
 
     def smoothed(self, x: FloatArray | None, right: FloatArray) -> FloatArray:
-        """Two steps of the Chebyshev iteration for D⁻¹A x = D⁻¹b, from x or from zero."""
+        """Two steps of the Chebyshev iteration for D⁻¹A x = D⁻¹b, from x (changed) or from zero."""
+        from finsler.solvers import _compiled
+
         top, bottom = self.largest, _SMOOTHED * self.largest
         centre, radius = 0.5 * (top + bottom), 0.5 * (top - bottom)
         ratio = 1.0 / (2.0 * centre / radius - radius / centre)
-        residual = right if x is None else right - self.matrix @ x
-        residual = residual / self.diagonal
-        step = residual / centre
-        x = step.copy() if x is None else x + step
-        residual -= (self.matrix @ step) / self.diagonal
-        x += (ratio * radius / centre) * step + (2.0 * ratio / radius) * residual
+        step = np.empty_like(right)
+        if x is None:
+            _compiled.first_step_from_zero(self.diagonal, right, 1.0 / centre, step)
+            x = np.zeros_like(right)
+        else:
+            _compiled.first_step(self.matrix, self.diagonal, x, right, 1.0 / centre, step)
+        after = 2.0 * ratio / radius
+        own = 1.0 + ratio * radius / centre + after * centre
+        _compiled.add_second_step(self.matrix, self.diagonal, x, step, own, after)
         return x
 
 
@@ -205,13 +127,16 @@ class _Levels:
 
     def cycle(self, right: FloatArray, depth: int = 0) -> FloatArray:
         """One V-cycle: an approximate solution, linear and symmetric in the right-hand side."""
+        from finsler.solvers import _compiled
+
         if depth == len(self.fine):
             return np.asarray(self.coarsest @ right)
         level = self.fine[depth]
         x = level.smoothed(None, right)
-        x += level.prolongation @ self.cycle(
-            level.restriction @ (right - level.matrix @ x), depth + 1
-        )
+        residual = np.empty_like(right)
+        _compiled.residual_of(level.matrix, x, right, residual)
+        coarse = self.cycle(level.restriction @ residual, depth + 1)
+        _compiled.add_product(level.prolongation, coarse, x)
         return level.smoothed(x, right)
 
 
@@ -241,35 +166,36 @@ def _level(matrix: sparse.csr_matrix, up: sparse.csr_matrix, down: sparse.csr_ma
     if not (diagonal > 0).all():
         raise InputError("the matrix is not positive definite: a diagonal entry is not positive")
     largest = float((np.asarray(abs(matrix).sum(axis=1)).ravel() / diagonal).max())
-    return _Level(
-        sparse.csr_array(matrix),
-        diagonal[:, None],
-        largest,
-        sparse.csr_array(up),
-        sparse.csr_array(down),
-    )
+    return _Level(_rows(matrix), diagonal, largest, _rows(up), sparse.csr_array(down))
+
+
+def _rows(matrix: sparse.csr_array | sparse.csr_matrix) -> Rows:
+    matrix = sparse.csr_array(matrix)
+    return matrix.indptr, matrix.indices, matrix.data
 
 
 def _conjugate_gradients(
     matrix: sparse.csr_array, right: FloatArray, levels: _Levels, tolerance: float
 ) -> FloatArray:
     """Columns side by side, until the last has converged."""
+    from finsler.solvers import _compiled
+
     wanted = tolerance * np.linalg.norm(right, axis=0)
+    rows, (_, columns) = _rows(matrix), right.shape
     x, residual = np.zeros_like(right), right.copy()
-    direction, before = np.zeros_like(right), np.ones(right.shape[1])
+    direction, image, before = np.zeros_like(right), np.empty_like(right), np.ones(columns)
+    square = np.einsum("ij,ij->j", residual, residual)
     for _ in range(_MOST_ITERATIONS):
-        size = np.linalg.norm(residual, axis=0)
+        size = np.sqrt(square)
         if (size <= wanted).all():
             return x
         preconditioned = levels.cycle(residual)
         product = np.einsum("ij,ij->j", residual, preconditioned)
-        direction *= product / before
-        direction += preconditioned
-        image = matrix @ direction
-        curvature = np.einsum("ij,ij->j", direction, image)
+        curvature = _compiled.turn_and_apply(
+            rows, direction, preconditioned, product / before, image
+        )
         step = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 0.0)
-        x += step * direction
-        residual -= step * image
+        square = _compiled.advance(x, residual, direction, image, step)
         before = np.where(product > 0.0, product, 1.0)
     raise ConvergenceError(
         f"the iterative solver left a relative residual of {(size / wanted).max() * tolerance:.1e}"
