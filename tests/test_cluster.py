@@ -8,13 +8,17 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
-from finsler import InputError
+from finsler import InputError, memory
 from finsler.cluster import Workers, engines, run
+from finsler.cluster import tasks as tasks_module
 
 pytest.importorskip("distributed")
 
@@ -196,7 +200,7 @@ def test_lost_workers_are_replaced(with_dask, bundle, tmp_path, monkeypatch):
     assert found["once"].value == "second"
     assert found["always"].attempts == 3
     assert found["always"].sentence.startswith("its worker was lost, 3 times in all")
-    assert all("http://127.0.0.1:" in sentence for sentence in told)
+    assert ["http://127.0.0.1:" in sentence for sentence in told] == [True] * with_dask
 
 
 def test_memory_of_a_worker_is_bounded():
@@ -230,9 +234,99 @@ def free_port():
 
 def test_a_scheduler_out_of_reach_is_told_in_one_sentence(monkeypatch):
     monkeypatch.setattr(engines, "_PATIENCE", 0.5)
-    for address in (f"tcp://127.0.0.1:{free_port()}", "nonsense://x"):
-        with pytest.raises(InputError, match="no scheduler answers there"):
+    for address, why in (
+        (f"tcp://127.0.0.1:{free_port()}", "no scheduler answers there"),
+        ("tls://127.0.0.1:9", "no certificates are set up"),
+    ):
+        with pytest.raises(InputError, match=why):
             list(run(square, [("a", (1,))], Workers(scheduler=address)))
+
+
+@pytest.mark.parametrize("address", ["", "head", "tcp://", "tcp://head", "ucx://head:1", "a b:1"])
+def test_what_is_no_address_is_told_at_once(address):
+    with pytest.raises(InputError, match="is no address of a scheduler"):
+        list(run(square, [("a", (1,))], Workers(scheduler=address)))
+
+
+def test_a_scheduler_whose_workers_are_gone(monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(engines, "_EMPTY", 0.5)
+    monkeypatch.setattr(tasks_module, "_LOOK", 0.2)
+    told = []
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        workers = Workers(scheduler=cluster.scheduler_address, notify=told.append)
+        ended = run(time.sleep, [("short", (0.1,)), ("long", (600,))], workers)
+        assert next(ended).error is None
+        cluster.scale(0)
+        with pytest.raises(InputError, match="has had no worker for"):
+            next(ended)
+    assert told[-1].startswith("the scheduler has no worker left")
+
+
+def limits():
+    """Of the worker that this runs in: what it may hold, when it pauses, what counts as free."""
+    from distributed import get_worker
+
+    manager = get_worker().memory_manager
+    return manager.memory_limit, manager.memory_pause_fraction, memory.available()
+
+
+def test_workers_share_the_memory_and_know_their_share():
+    # A worker that paused near its limit would never go on: what it holds is its own.
+    tasks = [("limits", (limits,))]
+    found = {jobs: outcomes(tasks, Workers(jobs=jobs))["limits"].value for jobs in (2, 3)}
+    assert found[2][0] == pytest.approx(1.5 * found[3][0], rel=1e-3)
+    limit, pause, free = outcomes(tasks, Workers(jobs=1, memory=0.5))["limits"].value
+    assert (limit, pause) == (2**29, False)
+    assert 0 < free < limit - 2**26
+
+
+def test_processes_know_their_share_of_the_memory(monkeypatch):
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    with memory.limited(3.0):
+        found = outcomes([("free", (memory.available,))], Workers(jobs=2))["free"].value
+    assert found == min(1.5e9, memory.available()) or found == pytest.approx(1.5e9)
+
+
+def test_the_dashboard_serves_its_own_pages_alone():
+    pytest.importorskip("bokeh")
+    told = []
+    pool = run(square, [("a", (1,)), ("b", (2,))], Workers(jobs=2, notify=told.append))
+    next(pool)
+    address = urlsplit(told[0].split()[-1])
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "x3JJHMbDL1EzLkh9GBhXDw==",
+    }
+
+    def status(path, **headers):
+        with closing(HTTPConnection(address.hostname, address.port, timeout=30)) as connection:
+            connection.request("GET", path, headers=headers)
+            with connection.getresponse() as answer:
+                return answer.status
+
+    assert status("/status") == 200
+    # With the right origin it is the missing token that is refused.
+    assert status("/status/ws", **upgrade, Origin="http://evil.example") == 403
+    assert status("/status/ws", **upgrade, Origin=f"http://{address.netloc}") != 403
+    for path in ("/json/identity.json", "/info/main/workers.html", "/metrics", "/proxy/1/x/"):
+        assert status(path) == 404
+    assert [outcome.error for outcome in pool] == [None]
+
+
+def test_a_required_task_whose_worker_was_lost():
+    found = outcomes([("gone", (end_worker,))], Workers(jobs=2, retries=0))
+    found |= outcomes([("bad", (broken,)), ("good", (square, 3))], Workers(jobs=1))
+    assert found["good"].required() == 9
+    with pytest.raises(KeyError):
+        found["bad"].required()
+    with pytest.raises(InputError, match="its worker was lost"):
+        found["gone"].required()
 
 
 def wait_for_ever(marker):
@@ -281,6 +375,7 @@ def test_a_scheduler_without_workers_and_one_that_is_lost(monkeypatch, tmp_path)
         ({"jobs": 0}, "jobs is 0"),
         ({"retries": -1}, "retries is -1"),
         ({"memory": 0.0}, "must be positive"),
+        ({"memory": float("inf")}, "must be positive and finite"),
         ({"scheduler": "tcp://x:1", "jobs": 2}, "workers of its own"),
         ({"scheduler": "tcp://x:1", "memory": 2.0}, "workers of its own"),
     ],

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import multiprocessing
 import os
-import signal
-import sys
-import threading
+import re
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing.connection import wait
 from typing import Any, Protocol
 
-from threadpoolctl import threadpool_limits
-
+from finsler import memory
+from finsler.cluster import worker
 from finsler.errors import InputError
 
 # Tasks that wait or run for each thread of a worker: enough to keep it busy, few enough to hold.
 _AHEAD = 2
 # Seconds after which a scheduler counts as out of reach, and between two counts of its workers.
 _PATIENCE, _LOOK = 5.0, 5.0
+# Seconds that a scheduler may be without workers.
+_EMPTY = 120.0
 LOST = "the connection to the scheduler is lost; start it again, and run the same command"
 # Ctrl-C is for the process that started the workers.
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+# Host and port, after a protocol that goes over a network.
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?(?:[^/:@\s\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
+# Of a cluster on this machine: one loss is one attempt, which are counted by who submits; a worker
+# computes until it is ended at its limit, as none that waits for memory would ever go on; and the
+# dashboard serves no data but to its own pages, whose origin is checked.
+_LOCAL = {
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.scheduler.http.routes": ["distributed.http.health", "distributed.http.statics"],
+}
+_ORIGINS = "distributed.scheduler.dashboard.bokeh-application.allow_websocket_origin"
 # Arguments are meshes, and large.
 _LARGE = {"distributed.admin.large-graph-warning-threshold": "1TB"}
-
-# Bytes of M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, as malloc.h numbers them.
-_KEPT = ((-1, 256 << 20), (-3, 32 << 20))
 
 
 class Submitted(Protocol):
@@ -65,20 +73,20 @@ def started(
     *,
     jobs: int | None,
     scheduler: str | None,
-    memory: float | None,
+    limit: float | None,
     notify: Callable[[str], None],
 ) -> Iterator[Engine]:
     """The engine that `finsler.cluster.Workers` asks for."""
     count = (os.cpu_count() or 1) if jobs is None else jobs
     if scheduler is not None:
-        with _remote(scheduler) as engine:
+        with _remote(scheduler, notify) as engine:
             yield engine
-    elif count == 1 and memory is None:
+    elif count == 1 and limit is None:
         yield _Here()
     elif find_spec("distributed"):
-        with _local_cluster(count, memory, notify) as engine:
+        with _local_cluster(count, limit, notify) as engine:
             yield engine
-    elif memory is not None:
+    elif limit is not None:
         raise InputError("a limit of memory needs Dask; install finsler[cluster]")
     else:
         processes = _Processes(count)
@@ -88,39 +96,13 @@ def started(
             processes.close()
 
 
-def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Each worker is one of many: one BLAS thread is enough."""
-    with threadpool_limits(1, user_api="blas"):
-        return function(*args)
-
-
-def _call_in_worker(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The same in a process that is there for tasks alone."""
-    _keep_memory()
-    return _call(function, args)
-
-
-@cache
-def _keep_memory() -> None:
-    """Let the C library keep what a task frees, for the next one.
-
-    Dask has it give back all above 64 KiB, and the next task then waits for the same pages again:
-    a quarter of the time of preparing a shape of 5,000 vertices. What a task holds in larger
-    pieces than 32 MiB is still given back.
-    """
-    if sys.platform == "linux":
-        with suppress(AttributeError):  # not every C library has it
-            for parameter, size in _KEPT:
-                ctypes.CDLL(None).mallopt(parameter, size)
-
-
 class _Here:
     """This process."""
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Submitted:
         future: Future[Any] = Future()
         try:
-            future.set_result(_call(function, args))
+            future.set_result(worker.call(function, args))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -140,19 +122,22 @@ class _Processes:
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
+        self._share = memory.available() / jobs
         self._pool = self._started()
 
     def _started(self) -> ProcessPoolExecutor:
         spawn = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._jobs, mp_context=spawn, initializer=_follow)
+        return ProcessPoolExecutor(
+            self._jobs, spawn, initializer=worker.follow, initargs=(self._share,)
+        )
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Submitted:
         try:
-            return self._pool.submit(_call_in_worker, function, args)
+            return self._pool.submit(worker.call_in_process, function, args)
         except BrokenExecutor:
             self._pool.shutdown()
             self._pool = self._started()
-            return self._pool.submit(_call_in_worker, function, args)
+            return self._pool.submit(worker.call_in_process, function, args)
 
     def width(self) -> int:
         return _AHEAD * self._jobs
@@ -164,62 +149,64 @@ class _Processes:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _follow() -> None:
-    """Leave Ctrl-C to the process that started this one, and end when that is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
-
-
 class _Dask:
     """Workers of a Dask scheduler."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, notify: Callable[[str], None]) -> None:
         self._client = client
+        self._notify = notify
         self._threads, self._looked = 0, 0.0
+        self._empty: float | None = None
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Submitted:
-        future: Submitted = self._client.submit(_call_in_worker, function, args, pure=False)
+        future: Submitted = self._client.submit(worker.call_in_dask, function, args, pure=False)
         return future
 
     def width(self) -> int:
         now = time.monotonic()
         if now - self._looked > _LOOK:
-            self._looked = now
-            try:
-                self._threads = max(1, sum(self._client.nthreads().values()))
-            except OSError as error:
-                raise InputError(LOST) from error
+            self._looked, self._threads = now, max(1, self._count())
         return _AHEAD * self._threads
 
     def check(self) -> None:
         if self._client.status != "running":
             raise InputError(LOST)
+        now = time.monotonic()
+        if self._count():
+            self._empty = None
+        elif self._empty is None:
+            self._empty = now
+            self._notify(f"the scheduler has no worker left; waiting {_EMPTY:g} s for another")
+        elif now - self._empty > _EMPTY:
+            raise InputError(
+                f"the scheduler has had no worker for {_EMPTY:g} s; start some, and run the same"
+                " command"
+            )
+
+    def _count(self) -> int:
+        try:
+            return sum(self._client.nthreads().values())
+        except OSError as error:
+            raise InputError(LOST) from error
 
 
 @contextmanager
 def _local_cluster(
-    jobs: int, memory: float | None, notify: Callable[[str], None]
+    jobs: int, limit: float | None, notify: Callable[[str], None]
 ) -> Iterator[Engine]:
     """Processes of this machine, on its loopback interface alone."""
     dask, distributed = import_module("dask"), import_module("distributed")
-    # One loss is one attempt, and those are counted by who submits.
-    settings = {"distributed.scheduler.allowed-failures": 0, **_LARGE}
-    watched = find_spec("bokeh") is not None
+    watched, page = find_spec("bokeh") is not None, f"127.0.0.1:{_free_port()}"
+    # By default each has its share of all.
+    bounds = {} if limit is None else {"memory_limit": int(limit * 2**30)}
     with (
-        dask.config.set(settings),
+        dask.config.set({**_LARGE, **_LOCAL, _ORIGINS: [page]}),
         distributed.LocalCluster(
             n_workers=jobs,
             threads_per_worker=1,
             host="127.0.0.1",
-            memory_limit="auto" if memory is None else int(memory * 2**30),
-            dashboard_address="127.0.0.1:0" if watched else None,
+            **bounds,
+            dashboard_address=page,
             silence_logs=logging.CRITICAL,
             preload=_DEAF,
         ) as cluster,
@@ -227,17 +214,33 @@ def _local_cluster(
     ):
         if watched:
             notify(f"the work can be watched at {cluster.dashboard_link}")
-        yield _Dask(client)
+        yield _Dask(client, notify)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
-def _remote(address: str) -> Iterator[Engine]:
+def _remote(address: str, notify: Callable[[str], None]) -> Iterator[Engine]:
     if not find_spec("distributed"):
         raise InputError("--scheduler needs Dask; install finsler[cluster]")
+    if not _ADDRESS.fullmatch(address):
+        raise InputError(
+            f"{address[:100]!r} is no address of a scheduler; give one such as tcp://head:8786"
+        )
     dask, distributed = import_module("dask"), import_module("distributed")
+    if address.startswith(("tls", "wss")) and not dask.config.get("distributed.comm.tls.ca-file"):
+        raise InputError(
+            f"{address}: no certificates are set up for it; see distributed.comm.tls in Dask's"
+            " configuration"
+        )
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+    # Certificates that do not fit, and the like, raise nearly anything.
+    except Exception as error:
         raise InputError(
             f"{address}: no scheduler answers there within {_PATIENCE:g} s; start one with `dask"
             " scheduler` and check the address"
@@ -245,16 +248,15 @@ def _remote(address: str) -> Iterator[Engine]:
     silence = distributed.utils.silence_logging_cmgr(logging.CRITICAL)
     with silence, client, dask.config.set(_LARGE):
         _greet(client, address)
-        yield _Dask(client)
+        notify(f"the work can be watched at {client.dashboard_link}")
+        yield _Dask(client, notify)
 
 
 def _greet(client: Any, address: str) -> None:
-    """See that there is a worker and that it has this package."""
-    from finsler import __version__
-
+    """See that there are workers and that all have this package."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
-        found = client.submit(_version, pure=False).result(timeout=60.0)
+        found = set(client.run(worker.version).values())
     except TimeoutError as error:
         raise InputError(
             f"{address}: the scheduler has no worker that answers; start some with `dask worker"
@@ -266,13 +268,7 @@ def _greet(client: Any, address: str) -> None:
         raise InputError(
             f"{address}: the workers cannot import finsler ({error}); install it there as well"
         ) from error
-    if found != __version__:
-        raise InputError(
-            f"{address}: the workers have finsler {found}, this is {__version__}; install one"
-        )
-
-
-def _version() -> str:
-    from finsler import __version__
-
-    return __version__
+    own = worker.version()
+    if found != {own}:
+        others = ", ".join(sorted(found - {own}))
+        raise InputError(f"{address}: workers have finsler {others}, this is {own}; install one")

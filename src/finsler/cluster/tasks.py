@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import queue
 from collections import deque
@@ -47,6 +48,20 @@ class Outcome:
         plain = isinstance(self.error, (InputError, OSError)) and told
         return told if plain else f"{type(self.error).__name__}: {told}"
 
+    def required(self) -> Any:
+        """The value, where nothing works without it.
+
+        Raises
+        ------
+        InputError
+            The worker was lost with it, again and again.
+        Exception
+            The error that ended the task.
+        """
+        if self.error is None:
+            return self.value
+        raise InputError(self.sentence) if _lost(self.error) else self.error
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -68,7 +83,8 @@ class Workers:
         with hundreds of workers and short tasks take more than 1. Attempts after the first are
         made singly.
     notify : callable
-        Called with a sentence for the user: the address of the dashboard.
+        Called with a sentence for the user: the address of the dashboard, or that all workers are
+        gone and others are waited for.
     """
 
     jobs: int | None = None
@@ -85,8 +101,10 @@ class Workers:
             raise InputError(f"retries is {self.retries}; it must not be negative")
         if self.bundle < 1:
             raise InputError(f"bundle is {self.bundle}; at least one task is sent at a time")
-        if self.memory is not None and not self.memory > 0.0:
-            raise InputError(f"the memory of a worker is {self.memory} GiB; it must be positive")
+        if self.memory is not None and not 0.0 < self.memory < math.inf:
+            raise InputError(
+                f"the memory of a worker is {self.memory} GiB; it must be positive and finite"
+            )
         if self.scheduler is not None and (self.jobs is not None or self.memory is not None):
             raise InputError(
                 "a scheduler has workers of its own: say their number and memory where they are"
@@ -158,7 +176,7 @@ class Pool:
             started(
                 jobs=chosen.jobs,
                 scheduler=chosen.scheduler,
-                memory=chosen.memory,
+                limit=chosen.memory,
                 notify=chosen.notify,
             )
         )

@@ -253,9 +253,7 @@ def _row_blocks(
     done = 0
     tasks = ((name, (mesh, block, method)) for name, block in blocks.items())
     for outcome in pool.run(_rows_of, tasks):
-        if outcome.error is not None:
-            raise outcome.error
-        yield blocks[outcome.name], outcome.value
+        yield blocks[outcome.name], outcome.required()
         done += len(blocks[outcome.name])
         progress(done, len(sources))
 
