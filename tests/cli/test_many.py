@@ -4,17 +4,21 @@ import csv
 import json
 import os
 import sys
+import zipfile
 
 import numpy as np
 import pytest
 
 import finsler
-from finsler import primitives
-from finsler.cli.batch import meshes_at
+from finsler import TriMesh, primitives
+from finsler.cli.batch import key_of, meshes_at
+from finsler.cli.cluster_options import say_notes
 from finsler.cli.main import main
-from finsler.cli.match_pairs import wanted_pairs
+from finsler.cli.match_pairs import named_pairs, wanted_pairs
 from finsler.cluster import Workers, opened
 from finsler.evaluation import DistancesOnDemand, reference_distances
+
+FACES = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
 
 
 @pytest.fixture
@@ -45,6 +49,37 @@ def scans(tmp_path):
     (folder / "cut.off").write_bytes(whole[: len(whole) // 2])
     (folder / "notes.txt").write_text("no mesh")
     return folder
+
+
+def write_spoilt(path, frequency=6):
+    """A sphere with a fin: three faces at one of its edges."""
+    whole = primitives.bumpy_sphere(frequency)
+    first, second = whole.faces[0, :2]
+    tip = [*whole.vertices, 1.5 * whole.vertices[first]]
+    fin = [*whole.faces, [first, second, len(whole.vertices)]]
+    finsler.write_mesh(path, TriMesh(tip, fin))
+
+
+def write_moebius(path, cells=40, rows=5):
+    """A band with one side, which no repair can orient."""
+    angles = np.linspace(0.0, 2 * np.pi, cells, endpoint=False)[:, None]
+    across = np.linspace(-0.4, 0.4, rows)
+    radius, height = 1 + across * np.cos(angles / 2), across * np.sin(angles / 2)
+    vertices = np.stack([radius * np.cos(angles), radius * np.sin(angles), height], axis=-1)
+    index = np.arange(cells * rows).reshape(cells, rows)
+    after = np.vstack([index[1:], index[:1, ::-1]])
+    a, b, c, d = index[:, :-1], index[:, 1:], after[:, :-1], after[:, 1:]
+    faces = np.concatenate([np.stack([a, c, b], axis=-1), np.stack([b, c, d], axis=-1)])
+    finsler.write_mesh(path, TriMesh(vertices.reshape(-1, 3), faces.reshape(-1, 3)))
+
+
+def flip_within(path, name):
+    """Change a byte in the middle of one array of an npz file."""
+    with zipfile.ZipFile(path) as archive:
+        member = archive.getinfo(f"{name}.npy")
+    content = bytearray(path.read_bytes())
+    content[member.header_offset + member.file_size // 2] ^= 0x10
+    path.write_bytes(content)
 
 
 def table(path):
@@ -92,6 +127,82 @@ class TestDescribe:
         (scans / "described" / "b.npz").write_bytes(b"damaged")
         assert counts() == (1, 1)
         assert counts("--descriptor", "normals") == (2, 0)
+
+    @pytest.mark.parametrize("array", ["descriptors", "neighbors", "config"])
+    def test_damage_of_any_array_is_mended(self, finsler_command, scans, array):
+        out = scans / "described"
+        arguments = ("describe", scans / "a.off", scans / "b.off", "-o", out)
+        arguments += ("--radius", 0.3, "--bins", 1, "--jobs", 1)
+        assert finsler_command(*arguments)[0] == 0
+        with np.load(out / "a.npz") as data:
+            right = data[array]
+        flip_within(out / "a.npz", array)
+        assert "1 computed, 1 found, 0 failed" in finsler_command(*arguments)[1]
+        with np.load(out / "a.npz") as data:
+            assert np.array_equal(data[array], right)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are text")
+    def test_names_that_are_no_text_are_escaped(self, finsler_command, scans):
+        raw = os.fsencode(scans)
+        os.rename(raw + b"/a.off", raw + b"/bad\xff.off")
+        os.rename(raw + b"/cut.off", raw + b"/cut\xfe.off")
+        out = scans / "described"
+        options = ("--descriptor", "xyz", "--jobs", 1)
+        code, told, errors = finsler_command("describe", scans, "-o", out, *options)
+        assert code == 1 and "2 computed, 0 found, 1 failed" in told
+        assert errors.count("\n") == 1 and errors.startswith(r"failed: cut\xfe: ")
+        rows = table(out / "meshes.csv")
+        assert list(rows) == ["b", r"bad\xff", r"cut\xfe"]
+        assert (out / rows[r"bad\xff"]["file"]).is_file()
+        assert "2 found, 1 failed" in finsler_command("describe", scans, "-o", out, *options)[1]
+
+    def test_a_file_with_a_colon_is_a_file(self, finsler_command, scans, monkeypatch):
+        monkeypatch.chdir(scans)
+        (scans / "a.off").rename("12:30.off")
+        code, told, _ = finsler_command("describe", "12:30.off", "--descriptor", "xyz")
+        assert code == 0 and "xyz: 362 vertices, 3 values each" in told
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_defects_are_named(self, finsler_command, scans, jobs):
+        (scans / "cut.off").unlink()
+        write_spoilt(scans / "fin.off")
+        out = scans / "described"
+        arguments = ("describe", scans, "-o", out, "--descriptor", "hks", "-k", 20, "--json")
+        for outcome, count in (("computed", jobs), ("found", 1)):
+            code, told, errors = finsler_command(*arguments, "--jobs", count)
+            report = json.loads(told)
+            assert (code, report[outcome], list(report["warnings"])) == (0, 3, ["fin"])
+            sentence = report["warnings"]["fin"][0]
+            assert sentence.startswith("the mesh has 1 edge with more than two faces: ")
+            notes = [line for line in errors.splitlines() if "can be watched" not in line]
+            assert notes == [f"note: fin: {text}" for text in report["warnings"]["fin"]]
+            rows = table(out / "meshes.csv")
+            assert rows["fin"]["warnings"] == " | ".join(report["warnings"]["fin"])
+            assert rows["a"]["warnings"] == rows["b"]["warnings"] == ""
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--radius", -1), "--radius is -1.0; it must be positive"),
+            (("--descriptor", "hks", "--operator", "albo", "--alpha", -3), "alpha is -3.0"),
+            (("--descriptor", "hks", "--operator", "albo", "--smoothing", -1), "smoothing"),
+            (("--descriptor", "wks", "--operator", "flbo", "--tau", 9), "lower tau"),
+            (
+                ("--descriptor", "wks", "--operator", "flbo", "--omega", "flat", "--peak", 1),
+                "peak is 1.0",
+            ),
+            (("--jobs", 0), "jobs is 0"),
+        ],
+    )
+    def test_wrong_options_are_one_sentence(self, finsler_command, scans, options, message):
+        code, told, errors = finsler_command("describe", scans, "-o", scans / "out", *options)
+        assert (code, told, errors.count("\n")) == (2, "", 1) and message in errors
+        assert not (scans / "out").exists()
+
+    def test_a_wrong_limit_of_memory(self, finsler_command, scans, monkeypatch):
+        monkeypatch.setenv("FINSLER_MEMORY", "abc")
+        code, _, errors = finsler_command("describe", scans, "-o", scans / "out", "--jobs", 1)
+        assert code == 2 and errors.startswith("error: FINSLER_MEMORY is 'abc'")
 
     def test_a_collection(self, finsler_command, tmp_path):
         out = tmp_path / "described"
@@ -147,11 +258,58 @@ class TestMatch:
             listed.write_text(text)
             with pytest.raises(finsler.InputError, match="line 1 must hold the names of two"):
                 wanted_pairs(str(listed), ("a", "b", "c"))
+        listed.write_bytes(b"\xef\xbb\xbfa b\n")
+        assert wanted_pairs(str(listed), ("a", "b")) == [("a", "b")]
+        listed.write_text("\na b\n\n \nb d\n")
+        with pytest.raises(finsler.InputError, match=r"line 5 must hold .* it is 'b d'"):
+            wanted_pairs(str(listed), ("a", "b"))
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(finsler.InputError, match="folder or device"):
             wanted_pairs(str(tmp_path / "pipe"), ("a", "b"))
         with pytest.raises(finsler.InputError, match="no pair to match"):
             wanted_pairs("all", ("a",))
+
+    def test_pairs_that_would_share_a_file_are_refused(self, finsler_command, scans):
+        assert list(named_pairs([("a", "b"), ("b", "a"), ("a", "b")])) == ["a__b", "b__a"]
+        for name in ("a__b", "b__c", "c"):
+            (scans / f"{name}.off").write_bytes((scans / "a.off").read_bytes())
+        (scans / "pairs.txt").write_text("a b__c\na__b c\n")
+        arguments = ("match", scans, "--pairs", scans / "pairs.txt", "-o", scans / "maps")
+        code, _, errors = finsler_command(*arguments, "-k", 20, "--jobs", 1)
+        assert (code, errors.count("\n")) == (2, 1)
+        assert "a and b__c, a__b and c would both be called 'a__b__c'" in errors
+
+    def test_defects_are_named(self, finsler_command, scans):
+        (scans / "cut.off").unlink()
+        (scans / "b.off").unlink()
+        write_moebius(scans / "band.off")
+        out = scans / "maps"
+        arguments = ("match", scans, "--pairs", "all", "-o", out, "-k", 20, "--jobs", 1)
+        for outcome in ("1 computed", "1 found"):
+            code, told, errors = finsler_command(*arguments)
+            assert code == 0 and outcome in told
+            assert errors.startswith("note: a__band: the mesh has 4 edges between oppositely")
+            assert errors.count("\n") == 1
+            with open(out / "pairs.csv", newline="") as file:
+                (row,) = csv.DictReader(file)
+            assert errors == f"note: a__band: {row['warnings']}\n"
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("-k", 0), "-k is 0; it must be at least 10"),
+            (("--operator", "albo", "--alpha", -3), "alpha is -3.0"),
+            (("--model", "nofile.safetensors"), "nofile.safetensors: there is no such file"),
+            (("--model", __file__), "no whole safetensors file"),
+        ],
+    )
+    def test_wrong_options_are_one_sentence(self, finsler_command, scans, options, message):
+        if "--model" in options:
+            pytest.importorskip("torch")
+        arguments = ("match", scans, "--pairs", "all", "-o", scans / "out", *options)
+        code, told, errors = finsler_command(*arguments)
+        assert (code, told, errors.count("\n")) == (2, "", 1) and message in errors
+        assert not (scans / "out").exists()
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -164,6 +322,23 @@ class TestMatch:
     def test_refusals(self, finsler_command, scans, arguments, message):
         code, _, errors = finsler_command("match", scans, *arguments)
         assert code == 2 and message in errors
+
+
+def test_only_so_many_notes_are_printed(capsys):
+    say_notes({f"m{i}": ["one", "two"] for i in range(12)})
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 21
+    assert (lines[0], lines[19], lines[20]) == (
+        "note: m0: one",
+        "note: m9: two",
+        "note: and 4 more",
+    )
+
+
+def test_keys_of_results_that_exist_stay():
+    corners = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], FACES)
+    key = key_of([corners, corners], {"a": 1, "b": [1.5, "x"]})
+    assert key == "b71e10046ea7b0b16410a00b5e5b049fe7e8cafcd7217cef44ffac615a6c4910"
 
 
 def test_distances_do_not_depend_on_who_computes_them(monkeypatch):

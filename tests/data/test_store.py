@@ -1,21 +1,33 @@
 """Packing, preparing, and what happens when it is interrupted or damaged."""
 
 import dataclasses
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import finsler
-from finsler import TriMesh, primitives
+from finsler import MeshWarning, TriMesh, primitives
 from finsler.cli.main import main
 from finsler.cluster import Workers
-from finsler.data import Collection, PrepareConfig, Shape, Store, pack, packed, prepare
+from finsler.data import (
+    Collection,
+    PrepareConfig,
+    Shape,
+    Store,
+    open_collection,
+    pack,
+    packed,
+    prepare,
+    write_collection,
+)
 from finsler.data.preparation import PreparationError
 from finsler.data.prepared import key_of, normalised, prepare_shape
 from finsler.mesh.measures import edge_lengths
@@ -39,6 +51,20 @@ def collection(count=4, frequency=5):
     made = shapes(count, frequency)
     names = tuple(made)
     return Collection("bumps", names[:-1], names[-1:], names[0], made.__getitem__)
+
+
+def with_fins():
+    """Of three shapes the second and third have an edge with three faces."""
+    made = shapes(3)
+    for name in ("shape1", "shape2"):
+        whole = made[name]
+        first, second = whole.mesh.faces[0, :2]
+        tip = [*whole.mesh.vertices, 1.5 * whole.mesh.vertices[first]]
+        mesh = TriMesh(tip, [*whole.mesh.faces, [first, second, len(tip) - 1]])
+        labels, exact = np.append(whole.labels, 0), np.append(whole.exact, False)
+        made[name] = Shape(name, mesh, labels, exact)
+    names = tuple(made)
+    return Collection("fins", names[:-1], names[-1:], names[0], made.__getitem__)
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +186,13 @@ class TestPrepare:
         keys |= {key_of(other, CONFIG) for other in (moved, relabelled, masked)}
         assert len(keys) == 4
 
+    def test_keys_of_stores_that_exist_stay(self):
+        faces = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+        corners = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], faces)
+        shape = Shape("t", corners, np.arange(4), np.array([True, False, True, True]))
+        key = key_of(shape, PrepareConfig())
+        assert key == "64c3925555a5324b672372aabd2f1bf9f68a34c0e455f5adf9ae591548c12939"
+
     def test_every_field_of_the_configuration_is_tried_above(self):
         assert len(dataclasses.fields(PrepareConfig)) == 13
 
@@ -258,6 +291,49 @@ class TestPrepare:
         store = Store.open(tmp_path)
         assert (store.train, store.test) == (bumps.train, bumps.test)
         assert store.failed == done.failed == raised.value.failed
+
+    def test_a_finished_store_stays_where_a_later_run_fails(self, bumps, tmp_path):
+        prepare(bumps, tmp_path, CONFIG)
+        before, listed = contents(tmp_path), (tmp_path / "store.json").read_bytes()
+
+        def load(name):
+            if name == "shape1":
+                raise finsler.InputError("shape1.off: cut short")
+            return bumps[name]
+
+        spoilt = dataclasses.replace(bumps, load=load)
+        with pytest.raises(PreparationError, match="1 of 4 shapes"):
+            prepare(spoilt, tmp_path, CONFIG)
+        assert (tmp_path / "store.json").read_bytes() == listed
+        assert contents(tmp_path) == before
+        store = Store.open(tmp_path)
+        assert [store[name].name for name in store.names] == list(bumps.names)
+
+    def test_labels_that_cannot_be_read_stop_no_other_shape(self, bumps, tmp_path, monkeypatch):
+        write_collection(tmp_path / "shapes", bumps)
+        read = Path.read_bytes
+
+        def forbidden(path):
+            if path.name == "shape2.vts":
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return read(path)
+
+        monkeypatch.setattr(Path, "read_bytes", forbidden)
+        shapes = open_collection(str(tmp_path / "shapes"))
+        done = prepare(shapes, tmp_path / "store", CONFIG, skip_failed=True)
+        assert done.computed == 3 and list(done.failed) == ["shape2"]
+        sentence = "shape2.vts: the file cannot be read (Permission denied); check its rights"
+        assert done.failed["shape2"].endswith(sentence)
+
+    def test_defects_are_named(self, tmp_path):
+        with pytest.warns(MeshWarning) as caught:
+            prepare(with_fins(), tmp_path, CONFIG)
+        told = [str(warning.message).partition(": ") for warning in caught]
+        edges = "the mesh has 1 edge with more than two faces: "
+        named = [name for name, _, sentence in told if sentence.startswith(edges)]
+        assert sorted(named) == ["shape1", "shape2"]
+        assert {name for name, _, _ in told} == {"shape1", "shape2"}
+        assert len(set(told)) == len(told)
 
     def test_workers_may_read_the_shapes_themselves(self, bumps, tmp_path):
         pack(bumps, tmp_path / "bumps.npz")
@@ -382,6 +458,22 @@ def test_prepare_command_names_what_failed(tmp_path, capsys, monkeypatch):
         main()
     assert stopped.value.code == 2
     assert "workers of its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_prepare_command_names_defects(tmp_path, capfd, monkeypatch, jobs):
+    pack(with_fins(), tmp_path / "fins.npz")
+    command = ["finsler", "prepare", f"pack:{tmp_path}/fins.npz", "-o", str(tmp_path / "store")]
+    command += ["--json", "--descriptor", "xyz", "--angles", "2", "--jobs", jobs]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert not stopped.value.code
+    told = capfd.readouterr()
+    notes = json.loads(told.out)["warnings"]
+    assert sorted(notes) == ["shape1", "shape2"]
+    lines = [line for line in told.err.splitlines() if "can be watched" not in line]
+    assert lines == [f"note: {name}: {text}" for name, texts in notes.items() for text in texts]
 
 
 def test_pack_command(tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import hashlib
 import io
 import json
+import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from finsler.cli.cluster_options import progress_bar, say_failed
+from finsler.cli.cluster_options import progress_bar, say_failed, say_notes
 
 if TYPE_CHECKING:
+    from finsler.cli.options import OperatorChoice
     from finsler.cluster import Workers
     from finsler.mesh import TriMesh
 
@@ -56,11 +59,29 @@ def _files(paths: list[Path]) -> Meshes:
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
 
-    for name, count in Counter(path.stem for path in paths).items():
+    for name, count in Counter(map(_name, paths)).items():
         if count > 1:
             raise InputError(f"{count} meshes are called {name!r}; their results need other names")
-    files = {path.stem: path for path in paths}
+    files = {_name(path): path for path in paths}
     return Meshes(tuple(files), lambda name: load_mesh(files[name]))
+
+
+def _name(path: Path) -> str:
+    """The name of a file without its ending, as text: bytes that are none are written \\xff."""
+    return os.fsencode(path.stem).decode(errors="backslashreplace")
+
+
+def check_operator(choice: OperatorChoice, degrees: float = 0.0) -> None:
+    """Try the options of an operator on a small sphere, before many meshes are read.
+
+    Raises
+    ------
+    InputError
+        No mesh can take them.
+    """
+    from finsler.mesh import primitives
+
+    choice.metric(primitives.sphere(1), degrees)
 
 
 def compute(
@@ -87,25 +108,33 @@ def compute(
 def finish(
     out: str, table: str, columns: tuple[str, ...], rows: Mapping[str, Row], *, as_json: bool
 ) -> None:
-    """Write the table, say what was done, and exit with code 1 if a task failed."""
+    """Write the table, say what was done, and exit with code 1 if a task failed.
+
+    `warnings` of a row are the sentences about defects of its meshes.
+    """
     from finsler.files import location, write_bytes
 
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows.values())
+    for row in rows.values():
+        writer.writerow({**row, "warnings": " | ".join(row.get("warnings", ()))})
     path = location(out) / table
-    write_bytes(path, text.getvalue().encode())
+    # Sentences may name files whose names are no text.
+    write_bytes(path, text.getvalue().encode(errors="backslashreplace"))
     counts = Counter(row["outcome"] for row in rows.values())
     failed = {name: row["error"] for name, row in rows.items() if row["outcome"] == "failed"}
-    report = {key: counts[key] for key in ("computed", "found")} | {"failed": failed}
+    notes = {name: row["warnings"] for name, row in rows.items() if row.get("warnings")}
+    report = {key: counts[key] for key in ("computed", "found")}
     if as_json:
-        print(json.dumps({"folder": out, "table": str(path), **report}, indent=2))
+        about = {"folder": out, "table": str(path), **report, "failed": failed, "warnings": notes}
+        print(json.dumps(about, indent=2))
     else:
         print(
             f"Wrote {out}: {counts['computed']} computed, {counts['found']} found,"
             f" {len(failed)} failed; all of them are in {path}"
         )
+    say_notes(notes)
     if failed:
         say_failed(failed)
         raise typer.Exit(1)
@@ -113,18 +142,41 @@ def finish(
 
 def key_of(meshes: Iterable[TriMesh], config: Mapping[str, Any]) -> str:
     """A hash of what a result depends on: a file with the same one need not be computed again."""
-    import numpy as np
+    from finsler.data.hashing import content_key
 
-    digest = hashlib.sha256(json.dumps(dict(config), sort_keys=True).encode())
-    for mesh in meshes:
-        for array in (mesh.vertices, mesh.faces):
-            digest.update(str((array.shape, array.dtype.str)).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    return content_key(config, (array for mesh in meshes for array in (mesh.vertices, mesh.faces)))
 
 
-def found(path: str, key: str, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """The arrays of a result that is there, whole, and has this key; else None."""
+def ensured(
+    path: str,
+    key: str,
+    config: Mapping[str, Any],
+    names: tuple[str, ...],
+    arrays_of: Callable[[], dict[str, Any]],
+) -> tuple[dict[str, Any], Row]:
+    """The arrays of a result, and for the table how it came about.
+
+    They are read where they are there, whole, and have this key; else computed and written. All
+    names are read, as damage shows only then.
+    """
+    from finsler.data.noticed import noticed
+    from finsler.npz import write_npz
+
+    known = _found(path, key, names)
+    if known is not None:
+        arrays, notes = known
+        return arrays, {"outcome": "found", "seconds": None, "warnings": notes}
+    start = time.perf_counter()
+    # Spinners are for one mesh.
+    with contextlib.redirect_stderr(io.StringIO()):
+        arrays, notes = noticed(arrays_of)
+    seconds = round(time.perf_counter() - start, 3)
+    write_npz(path, arrays, {**config, "key": key, "warnings": notes})
+    return arrays, {"outcome": "computed", "seconds": seconds, "warnings": notes}
+
+
+def _found(path: str, key: str, names: tuple[str, ...]) -> tuple[dict[str, Any], list[str]] | None:
+    """The arrays of a result and its warnings; None where it is missing, damaged or another's."""
     from finsler.errors import InputError
     from finsler.files import exists
     from finsler.json_text import parse_json
@@ -137,4 +189,7 @@ def found(path: str, key: str, names: tuple[str, ...]) -> dict[str, Any] | None:
         config = parse_json(str(arrays.pop("config"))).get("config")
     except InputError:
         return None
-    return arrays if isinstance(config, dict) and config.get("key") == key else None
+    if not isinstance(config, dict) or config.get("key") != key:
+        return None
+    notes = config.get("warnings")
+    return arrays, [str(note) for note in notes] if isinstance(notes, list) else []

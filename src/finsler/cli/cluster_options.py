@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from finsler.cluster import Workers
+
+# Lines about defects of meshes; of a collection with more, the first do.
+_NOTES = 20
 
 Scheduler = Annotated[
     str | None,
@@ -56,8 +60,17 @@ def workers(
     *,
     tasks: int,
 ) -> Workers:
-    """Who computes so many tasks: no more processes than that."""
+    """Who computes so many tasks: no more processes than that.
+
+    Raises
+    ------
+    InputError
+        An option is out of its range, or FINSLER_MEMORY, which every task would look at.
+    """
     from finsler.cluster import Workers
+    from finsler.memory import available
+
+    available()
 
     if scheduler is None:
         jobs = min(jobs if jobs is not None else os.cpu_count() or 1, max(tasks, 1))
@@ -79,6 +92,15 @@ def refuse_workers(scheduler: str | None, jobs: int | None, memory: float | None
 def say(sentence: str) -> None:
     """A note for the user, beside the results."""
     print("note:", sentence, file=sys.stderr)
+
+
+def say_notes(notes: Mapping[str, Sequence[str]]) -> None:
+    """What is wrong with meshes that were computed all the same, by name."""
+    lines = [f"{name}: {sentence}" for name, told in notes.items() for sentence in told]
+    for line in lines[:_NOTES]:
+        say(line)
+    if len(lines) > _NOTES:
+        say(f"and {len(lines) - _NOTES} more")
 
 
 def say_failed(failed: dict[str, str]) -> None:

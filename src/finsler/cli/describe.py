@@ -118,9 +118,9 @@ def describe(
     all of it and do not change when it bends without stretching, except through their operator. A
     vertex with fewer than five neighbours in the ball gets a row of zeros.
 
-    Of many meshes each gets a file, and meshes.csv lists them all with seconds and errors. What is
-    there already is not computed again; a mesh that fails stops none of the others, and the exit
-    code is 1.
+    Of many meshes each gets a file, and meshes.csv lists them all with seconds, errors and defects.
+    What is there already is not computed again; a mesh that fails stops none of the others, and the
+    exit code is 1.
 
     Example: `finsler describe cat.off --descriptor shot --radius 0.09 -o cat_shot.npz`, or many
     `finsler describe scans/*.ply -o described`
@@ -143,7 +143,8 @@ def describe(
         k=k or _PAIRS,
         operator=OperatorChoice(kind, alpha, tau, omega, peak, smoothing),
     )
-    if len(meshes) == 1 and ":" not in meshes[0] and not Path(meshes[0]).is_dir():
+    description.check()
+    if len(meshes) == 1 and _is_file(meshes[0]):
         refuse_workers(scheduler, jobs, worker_memory)
         _describe_one(Path(meshes[0]), None if out is None else Path(out), description, as_json)
         return
@@ -154,6 +155,12 @@ def describe(
         return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
 
     describe_many(meshes, out, description, crew, as_json=as_json)
+
+
+def _is_file(text: str) -> bool:
+    """Whether this is one mesh: a file that is there, or neither folder nor collection."""
+    path = Path(text)
+    return path.is_file() or (":" not in text and not path.is_dir())
 
 
 def _describe_one(path: Path, out: Path | None, description: Description, as_json: bool) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finsler.cli.batch import Meshes, Row, compute, finish, found, key_of, meshes_at
+from finsler.cli.batch import (
+    Meshes,
+    Row,
+    check_operator,
+    compute,
+    ensured,
+    finish,
+    key_of,
+    meshes_at,
+)
 from finsler.cli.options import OperatorChoice, working
 
 if TYPE_CHECKING:
@@ -19,7 +24,10 @@ if TYPE_CHECKING:
     from finsler.mesh import TriMesh
     from finsler.mesh.trimesh import FloatArray, IntArray
 
-_COLUMNS = ("mesh", "outcome", "seconds", "vertices", "values", "attempts", "error", "file")
+_COLUMNS = (
+    *("mesh", "outcome", "seconds", "vertices", "values"),
+    *("attempts", "error", "warnings", "file"),
+)
 
 
 class Descriptor(StrEnum):
@@ -62,6 +70,20 @@ class Description:
     k: int
     operator: OperatorChoice
 
+    def names(self) -> tuple[str, ...]:
+        """Names of the arrays that are written."""
+        more = ("neighbors",) if self.descriptor is Descriptor.shot else ()
+        return ("descriptors", *more)
+
+    def check(self) -> None:
+        """Raise for options that no mesh can take."""
+        from finsler.errors import InputError
+
+        if not 0.0 < self.share < float("inf"):
+            raise InputError(f"--radius is {self.share}; it must be positive and finite")
+        if self.descriptor in SPECTRAL:
+            check_operator(self.operator)
+
     def config(self) -> dict[str, Any]:
         """The options that matter, for the record in a result."""
         config: dict[str, Any] = {"descriptor": self.descriptor.value}
@@ -94,13 +116,13 @@ def describe_many(
     as_json: bool,
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
-    from finsler.files import make_folder
+    from finsler.data.preparation import made_folder
 
     meshes = meshes_at(where)
-    folder = make_folder(out)
-    target = str(folder.absolute() if isinstance(folder, Path) else folder)
-    tasks, count = _tasks(meshes, target, description), len(meshes.names)
-    rows = compute(describe_mesh, tasks, crew(count), title="describing", total=count)
+    count = len(meshes.names)
+    workers = crew(count)
+    tasks = _tasks(meshes, made_folder(out), description)
+    rows = compute(describe_mesh, tasks, workers, title="describing", total=count)
     table = {name: {"mesh": name, "file": f"{name}.npz", **rows[name]} for name in meshes.names}
     finish(out, "meshes.csv", _COLUMNS, table, as_json=as_json)
 
@@ -119,22 +141,13 @@ def _tasks(
 
 def describe_mesh(path: str, name: str, mesh: TriMesh, description: Description) -> Row:
     """Describe one mesh and write it, unless that was done before."""
-    from finsler.npz import write_npz
-
     config = {"mesh": name, **description.config()}
     key = key_of([mesh], config)
-    arrays = found(path, key, ("descriptors",))
-    seconds = None
-    if arrays is None:
-        start = time.perf_counter()
-        # Spinners are for one mesh.
-        with contextlib.redirect_stderr(io.StringIO()):
-            arrays = description.of(mesh).arrays()
-        seconds = round(time.perf_counter() - start, 3)
-        write_npz(path, arrays, {**config, "key": key})
+    arrays, how = ensured(
+        path, key, config, description.names(), lambda: description.of(mesh).arrays()
+    )
     vertices, values = arrays["descriptors"].shape
-    outcome = "found" if seconds is None else "computed"
-    return {"outcome": outcome, "seconds": seconds, "vertices": vertices, "values": values}
+    return {**how, "vertices": vertices, "values": values}
 
 
 def _radius(mesh: TriMesh, share: float) -> float:
@@ -142,8 +155,6 @@ def _radius(mesh: TriMesh, share: float) -> float:
     from finsler.descriptors import shot_radius
     from finsler.errors import InputError
 
-    if not 0.0 < share < float("inf"):
-        raise InputError(f"--radius is {share}; it must be positive and finite")
     radius = shot_radius(mesh, share)
     if radius == 0.0:
         raise InputError("the mesh has no area, so there is no radius; mend it: finsler info")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import functools
 import hashlib
-import io
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finsler.cli.batch import Meshes, Row, compute, finish, found, key_of, meshes_at
+from finsler.cli.batch import (
+    Meshes,
+    Row,
+    check_operator,
+    compute,
+    ensured,
+    finish,
+    key_of,
+    meshes_at,
+)
 from finsler.cli.options import OperatorChoice
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ _ARRAYS = (
 )
 _COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
-    *("attempts", "error", "file"),
+    *("attempts", "error", "warnings", "file"),
 )
 
 
@@ -56,6 +62,19 @@ class MatchChoice:
             "refine": self.refine,
             **self.operator.config(self.theta),
         }
+
+    def check(self) -> None:
+        """Raise for options that no mesh can take, and for a network that cannot be read."""
+        from finsler.errors import InputError
+        from finsler.matching.surface import LEAST_SIZE
+
+        if self.k < LEAST_SIZE:
+            raise InputError(f"-k is {self.k}; it must be at least {LEAST_SIZE}")
+        check_operator(self.operator, self.theta)
+        if self.model is not None:
+            from finsler.nn.training import load_model
+
+            load_model(self.model)
 
     def matched(
         self,
@@ -109,15 +128,15 @@ def match_pairs(
     as_json: bool,
 ) -> None:
     """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
-    from finsler.files import make_folder
+    from finsler.data.preparation import made_folder
 
+    choice.check()
     meshes = meshes_at([where])
-    chosen = {f"{a}__{b}": (a, b) for a, b in wanted_pairs(pairs, meshes.names)}
-    folder = make_folder(out)
-    target = str(folder.absolute() if isinstance(folder, Path) else folder)
-    tasks = _tasks(meshes, chosen, target, choice)
+    chosen = named_pairs(wanted_pairs(pairs, meshes.names))
     count = len(chosen)
-    rows = compute(match_pair, tasks, crew(count), title="matching", total=count)
+    workers = crew(count)
+    tasks = _tasks(meshes, chosen, made_folder(out), choice)
+    rows = compute(match_pair, tasks, workers, title="matching", total=count)
     table = {
         name: {"mesh_1": a, "mesh_2": b, "file": f"{name}.npz", **rows[name]}
         for name, (a, b) in chosen.items()
@@ -140,12 +159,14 @@ def wanted_pairs(pairs: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
         chosen = list(itertools.combinations(names, 2))
     else:
         try:
-            text = read_bytes(pairs).decode()
+            text = read_bytes(pairs).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{pairs}: this is no text with two names on each line") from error
         chosen = []
         known = set(names)
-        for number, line in enumerate(filter(str.strip, text.splitlines()), start=1):
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not line.strip():
+                continue
             pair = _cells(line)
             if len(pair) != 2 or not known.issuperset(pair):
                 raise InputError(
@@ -156,6 +177,28 @@ def wanted_pairs(pairs: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
     if not chosen:
         raise InputError("there is no pair to match; give at least two meshes")
     return chosen
+
+
+def named_pairs(pairs: list[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Pairs by the name of their file, A__B; one that is given twice is there once.
+
+    Raises
+    ------
+    InputError
+        Two pairs would get the same name.
+    """
+    from finsler.errors import InputError
+
+    named: dict[str, tuple[str, str]] = {}
+    for pair in pairs:
+        name = "__".join(pair)
+        other = named.setdefault(name, pair)
+        if other != pair:
+            raise InputError(
+                f"the pairs {' and '.join(other)}, {' and '.join(pair)} would both be called"
+                f" {name!r}; rename a mesh, or match them into different folders"
+            )
+    return named
 
 
 def _cells(line: str) -> list[str]:
@@ -184,23 +227,11 @@ def match_pair(
     path: str, names: tuple[str, str], meshes: tuple[TriMesh, TriMesh], choice: MatchChoice
 ) -> Row:
     """Match one pair and write it, unless that was done before."""
-    from finsler.npz import write_npz
-
     config = {"mesh_1": names[0], "mesh_2": names[1], **choice.config()}
     key = key_of(meshes, {**config, "network": _checksum(choice.model)})
-    # All are read, as a damaged one shows only then.
-    arrays = found(path, key, _ARRAYS)
-    seconds = None
-    if arrays is None:
-        start = time.perf_counter()
-        # Spinners are for one pair.
-        with contextlib.redirect_stderr(io.StringIO()):
-            arrays = arrays_of(choice.matched(*meshes))
-        seconds = round(time.perf_counter() - start, 3)
-        write_npz(path, arrays, {**config, "key": key})
+    arrays, how = ensured(path, key, config, _ARRAYS, lambda: arrays_of(choice.matched(*meshes)))
     return {
-        "outcome": "found" if seconds is None else "computed",
-        "seconds": seconds,
+        **how,
         "expected_error": float(arrays["expected"].mean()),
         "confidence": float(arrays["confidence"].mean()),
         "orientation": float(arrays["orientation"]),

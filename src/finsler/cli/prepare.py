@@ -17,6 +17,7 @@ from finsler.cli.cluster_options import (
     WorkerMemory,
     progress_bar,
     say_failed,
+    say_notes,
     workers,
 )
 from finsler.cli.options import Alpha, AsJson, Omega, OmegaField, Peak, Smoothing, Tau
@@ -113,7 +114,8 @@ def prepare(
     What is in the store already is kept, and damaged entries are computed anew: after an
     interruption run the same command again. The store can be read with numpy alone. A shape that
     cannot be prepared stops none of the others: at the end all of them are named, the exit code is
-    1, and the store counts as finished only with `--skip-failed`.
+    1, and the list of the store is written only with `--skip-failed`; one of an earlier run stays.
+    Shapes whose mesh has a defect and that are computed all the same are named with it.
 
     Example: `finsler prepare faust_r:data/FAUST_r --out store`, or on many machines
     `finsler prepare faust_r:/shared/FAUST_r --shared --out s3://bucket/store --scheduler
@@ -140,11 +142,14 @@ def prepare(
     )
     shapes = open_collection(collection)
     total = len({*shapes.names, shapes.reference})
+    crew = workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total)
+    notes: dict[str, list[str]] = {}
     report: dict[str, object] = {
         "store": out,
         "collection": shapes.name,
         "train": len(shapes.train),
         "test": len(shapes.test),
+        "warnings": notes,
     }
     try:
         with progress_bar() as bar:
@@ -153,13 +158,16 @@ def prepare(
                 shapes,
                 out,
                 config,
-                workers=workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total),
+                workers=crew,
                 source=collection if shared else None,
                 skip_failed=skip_failed,
                 progress=lambda name, outcome: bar.advance(task),
+                notify=lambda name, sentence: notes.setdefault(name, []).append(sentence),
             )
     except PreparationError as error:
+        say_notes(notes)
         _fail(report, error, as_json)
+    say_notes(notes)
     report |= {"computed": done.computed, "found": done.found, "mended": done.mended}
     if as_json:
         print(json.dumps({**report, "failed": done.failed}, indent=2))
@@ -175,7 +183,7 @@ def prepare(
 
 
 def _fail(report: dict[str, object], error: PreparationError, as_json: bool) -> NoReturn:
-    """Name the shapes that failed; the store is not finished."""
+    """Name the shapes that failed; the list of the store is not written."""
     if as_json:
         print(json.dumps({**report, "failed": error.failed}, indent=2))
     say_failed(error.failed)

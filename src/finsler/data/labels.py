@@ -120,7 +120,8 @@ def read_vts(path: str | os.PathLike[str], n_vertices: int, *, base: int = 1) ->
     Raises
     ------
     InputError
-        No such file, text, a blank line, a number out of range; the sentence names file and line.
+        A file that is missing or cannot be read, text, a blank line, a number out of range; the
+        sentence names file and line.
     """
     lines = _lines(path)
     values = np.array([_whole(line, path, i + 1) for i, line in enumerate(lines)])
@@ -152,7 +153,8 @@ def read_barycentric(path: str | os.PathLike[str], reference: TriMesh) -> IntArr
     Raises
     ------
     InputError
-        No such file, a line that does not hold four numbers, more lines with a face out of range.
+        A file that is missing or cannot be read, a line that does not hold four numbers, more lines
+        with a face out of range.
     """
     rows = [_row(line, path, i + 1) for i, line in enumerate(_lines(path))]
     face = np.array([row[0] for row in rows], dtype=np.int64) - 1
@@ -202,9 +204,14 @@ def _nearest(mesh: TriMesh, sources: IntArray) -> IntArray:
 
 def _lines(path: str | os.PathLike[str]) -> list[bytes]:
     """Lines of a text file without the blank ones at its end."""
-    if not Path(path).is_file():
-        raise InputError(f"{path}: there is no such file; copy the ground truth to this place")
-    lines = Path(path).read_bytes().rstrip().splitlines()
+    try:
+        if not Path(path).is_file():
+            raise InputError(f"{path}: there is no such file; copy the ground truth to this place")
+        lines = Path(path).read_bytes().rstrip().splitlines()
+    except OSError as error:
+        raise InputError(
+            f"{path}: the file cannot be read ({error.strerror}); check its rights"
+        ) from error
     if not lines:
         raise InputError(f"{path}: the file is empty; copy it again")
     return lines

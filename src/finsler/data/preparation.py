@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from finsler.cluster import Outcome, Workers, run
 from finsler.data.collection import Collection, Shape
+from finsler.data.noticed import noticed
 from finsler.data.prepared import PrepareConfig, key_of, prepare_shape
 from finsler.data.store import Store, entry_path, read_entry, write_entry, write_list
 from finsler.errors import InputError
 from finsler.files import exists, is_local, location, make_folder, unwritable
+from finsler.mesh.health import MeshWarning
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,11 @@ class Prepared:
 
 
 class PreparationError(InputError):
-    """Some shapes could not be prepared; `failed` says which and why, the others are kept."""
+    """Some shapes could not be prepared; `failed` says which and why, the others are kept.
+
+    No list is written. One of an earlier run stays, and with it the store as it was then: entries
+    are named by their content, so all that it lists are still whole.
+    """
 
     def __init__(self, failed: dict[str, str], total: int) -> None:
         self.failed = failed
@@ -39,6 +46,19 @@ class PreparationError(InputError):
             f"{len(failed)} of {total} shapes could not be prepared, such as {name}: {why};"
             " mend them and run again, or leave them out with --skip-failed (skip_failed=True)"
         )
+
+
+@dataclass(frozen=True)
+class _Ensured:
+    """An entry of the store, how it came about, and what is wrong with the mesh."""
+
+    key: str
+    outcome: str
+    notes: list[str]
+
+
+def _warn(name: str, sentence: str) -> None:
+    warnings.warn(f"{name}: {sentence}", MeshWarning, stacklevel=3)
 
 
 def prepare(
@@ -51,6 +71,7 @@ def prepare(
     source: str | None = None,
     skip_failed: bool = False,
     progress: Callable[[str, str], None] = lambda name, outcome: None,
+    notify: Callable[[str, str], None] = _warn,
 ) -> Prepared:
     """Compute what a network needs for every shape of a collection.
 
@@ -75,19 +96,25 @@ def prepare(
         Finish the store without the shapes that cannot be prepared.
     progress : callable
         Called with a shape's name and "computed", "found", "mended" or "failed".
+    notify : callable
+        Called with the name of a shape that is computed and what is wrong with its mesh, a sentence
+        at a time; by default a [`MeshWarning`][finsler.MeshWarning].
 
     Raises
     ------
     InputError
         The reference cannot be used, or the folder cannot be written.
     PreparationError
-        Other shapes cannot be used, and `skip_failed` is not set: the store is left without a list.
+        Other shapes cannot be used, and `skip_failed` is not set: no list is written, and one of an
+        earlier run stays.
     OSError
         The disk is full, or the store is not ours to write.
     """
     chosen = PrepareConfig() if config is None else config
     crew = Workers(jobs=jobs) if workers is None else workers
-    target = _made(folder)
+    target = made_folder(folder)
+    if is_local(location(target)):
+        make_folder(f"{target}/entries")
     names = list(dict.fromkeys([collection.reference, *collection.names]))
     keys: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -95,8 +122,10 @@ def prepare(
     tasks = _tasks(collection, names, source, target, chosen)
     for done in run(_ensure if source is None else _ensure_named, tasks, crew):
         if done.error is None:
-            keys[done.name], outcome = done.value
+            keys[done.name], outcome = done.value.key, done.value.outcome
             outcomes[outcome] += 1
+            for sentence in done.value.notes:
+                notify(done.name, sentence)
         elif unwritable(done.error):
             raise done.error
         else:
@@ -109,13 +138,10 @@ def prepare(
     return Prepared(Store.open(target), **outcomes, failed=failed)
 
 
-def _made(folder: str | os.PathLike[str]) -> str:
-    """The folder as a text that every worker understands."""
+def made_folder(folder: str | os.PathLike[str]) -> str:
+    """Make a folder; its name as a text that every worker understands."""
     place = make_folder(folder)
-    if not is_local(place):
-        return str(place)
-    make_folder(place / "entries")
-    return str(place.absolute())
+    return str(place.absolute() if is_local(place) else place)
 
 
 def _tasks(
@@ -138,7 +164,7 @@ def _why(done: Outcome, reference: str) -> str:
     return done.sentence
 
 
-def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) -> tuple[str, str]:
+def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) -> _Ensured:
     return _ensure(folder, _collection(source).load(name), config)
 
 
@@ -149,16 +175,17 @@ def _collection(source: str) -> Collection:
     return open_collection(source)
 
 
-def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> tuple[str, str]:
-    """Key of a shape's entry, and whether it was found, computed, or mended."""
+def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> _Ensured:
+    """The entry of a shape: found, computed, or mended."""
     key = key_of(shape, config)
     path = entry_path(location(folder), key)
     outcome = "computed"
     if exists(path):
         try:
             read_entry(path, shape.name, config.support)
-            return key, "found"
+            return _Ensured(key, "found", [])
         except InputError:
             outcome = "mended"
-    write_entry(path, prepare_shape(shape, config), config)
-    return key, outcome
+    prepared, notes = noticed(prepare_shape, shape, config)
+    write_entry(path, prepared, config)
+    return _Ensured(key, outcome, notes)

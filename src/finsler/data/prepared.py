@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finsler.data.collection import Shape
+from finsler.data.hashing import content_key
 from finsler.data.support import Support, vertex_support
 from finsler.errors import InputError
 from finsler.mesh.trimesh import FloatArray, TriMesh
@@ -183,10 +182,5 @@ def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
 
 def key_of(shape: Shape, config: PrepareConfig) -> str:
     """Name of a shape's entry: a hash of its content and of everything that is done to it."""
-    digest = hashlib.sha256()
     about = {"format": FORMAT, "name": shape.name, **dataclasses.asdict(config)}
-    digest.update(json.dumps(about, sort_keys=True).encode())
-    for array in (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact):
-        digest.update(str((array.shape, array.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact))
