@@ -116,3 +116,22 @@ def test_every_command_explains_itself(command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert len(result.stdout) > 500
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "store", "--out", "run"],
+        ["match", "a.off", "b.off", "--model", "m", "-o", "x.npz"],
+        ["match", ".", "--pairs", "all", "--model", "m", "-o", "x"],
+    ],
+)
+def test_without_torch_what_to_install_is_named(arguments, tmp_path):
+    for name in ("a.off", "b.off"):
+        finsler.write_mesh(tmp_path / name, finsler.primitives.bumpy_sphere(3))
+    script = "import sys; sys.modules['torch'] = None; from finsler.cli.main import main; main()"
+    found = subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.returncode == 2
+    assert found.stderr == "error: this needs torch; pip install 'finsler[learn]'\n"

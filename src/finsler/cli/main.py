@@ -33,6 +33,8 @@ from finsler.errors import ConvergenceError, InputError
 
 # Exit codes of what Ctrl-C or `kill` ended.
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+# What learning needs, and not everyone has.
+_LEARNING = ("torch", "safetensors", "tensorboard")
 
 app = typer.Typer(
     name="finsler",
@@ -92,6 +94,11 @@ def main() -> None:
         _stop(end.code)
     except (InputError, ConvergenceError) as error:
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in _LEARNING:
+            raise
+        _fail(f"this needs {package}; pip install 'finsler[learn]'")
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     finally:
