@@ -50,8 +50,12 @@ COLUMNS = {
 
 
 def wrong(found: Run) -> int:
-    """How many outcomes must not be; a run that failed or left nothing is one itself."""
+    """How many outcomes must not be: those that are wrong, and what was never tried.
+
+    A run that failed or left nothing is one itself.
+    """
     counted = sum(int(row.get(kind, 0)) for row in found["rows"] for kind in WRONG)
+    counted += sum(row.get("tries") == 0 for row in found["rows"])
     return counted or int(found["code"] != 0 or not found["rows"])
 
 

@@ -2,17 +2,22 @@
 
 import json
 import re
+import signal
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import faults  # noqa: E402
 import reliability  # noqa: E402
 from reliability_page import COLUMNS, NOT_RUN, page, summary, table, wrong  # noqa: E402
 
 sys.path.remove(str(ROOT / "benchmarks"))
+
+from finsler.errors import InputError  # noqa: E402
 
 RUN = {
     "command": "python x.py",
@@ -77,6 +82,14 @@ def test_each_wrong_outcome_counts(state, part, kind):
     state["parts"][part]["rows"][0][kind] = 2
     assert {name: wrong(run) for name, run in state["parts"].items() if wrong(run)} == {part: 2}
     assert "| 2 |" in summary(state["parts"])
+
+
+@pytest.mark.parametrize("part", ["hostile", "faults"])
+def test_what_was_never_tried_is_wrong(state, part):
+    row = state["parts"][part]["rows"][0]
+    row |= {"tries": 0, "equal": 0, "reported": 0}
+    assert wrong(state["parts"][part]) == 1
+    assert "| 1 |" in summary(state["parts"])
 
 
 def test_a_run_that_failed_is_wrong_and_shown(state):
@@ -216,3 +229,84 @@ def test_the_page_names_every_fault(committed, monkeypatch):
             assert f"{command} {fault}" in found
     for fault in ("worker killed", "twice at once", "clock backwards", "a file cut", "a bit"):
         assert any(fault in name for name in found), fault
+
+
+# Ends of commands: exit code and stderr.
+GOOD = (0, "")
+ONE = (2, "error: a.npz: No space left on device\n")
+SOME = (1, "note: slow\nfailed: a: no face has area\nfailed: b: too small\n")
+BARE = (1, "Traceback (most recent call last):\nKeyError: 3\n")
+BROKEN = (2, "Traceback (most recent call last):\n  ...\nerror: KeyError\n")
+SILENT, TWICE, SHOT = (2, ""), (2, "error: a\nerror: b\n"), (-signal.SIGSEGV, "error: a\n")
+UNKNOWN = (3, "error: a\n")
+
+
+def test_what_counts_as_a_report():
+    assert [end for end in (ONE, SOME) if not faults.said_why(*end)] == []
+    wrong_ends = (GOOD, BARE, BROKEN, SILENT, TWICE, SHOT, UNKNOWN)
+    assert [end for end in wrong_ends if faults.said_why(*end)] == []
+
+
+class Calm:
+    """An undisturbed run, and how the files of another differ from it."""
+
+    def __init__(self, differences=()):
+        self.found = differences
+
+    def prepared(self, name, folder):
+        return folder
+
+    def differences(self, name, folder):
+        if isinstance(self.found, Exception):
+            raise self.found
+        return list(self.found)
+
+
+@pytest.mark.parametrize(
+    ("ends", "again", "differences", "found"),
+    [
+        ([], GOOD, (), "equal"),
+        ([], GOOD, ("a.npz",), "lost"),
+        # Files that cannot be read, although the command says that all is well.
+        ([], GOOD, zipfile.BadZipFile("cut"), "lost"),
+        ([], GOOD, InputError("a.npz: damaged"), "lost"),
+        ([], ONE, (), "reported"),
+        ([], BARE, (), "lost"),
+        ([], BROKEN, (), "lost"),
+        ([], SHOT, (), "lost"),
+        # The disturbed command itself went on.
+        ([GOOD, GOOD], GOOD, (), "equal"),
+        ([GOOD, ONE], GOOD, (), "equal"),
+        ([ONE], GOOD, ("a.npz",), "lost"),
+        ([ONE], ONE, (), "lost"),
+        ([GOOD, BARE], GOOD, (), "lost"),
+        ([SHOT], GOOD, (), "lost"),
+    ],
+)
+def test_outcomes(tmp_path, monkeypatch, ends, again, differences, found):
+    monkeypatch.setattr(faults.disturbed, "finish", lambda *_, **__: again)
+    assert faults.outcome("prepare", Calm(differences), tmp_path, ends) == found
+
+
+def counted(monkeypatch, ends, tries):
+    """The counts of a fault that ends like this, one try after the other."""
+    monkeypatch.setattr(faults.disturbed, "finish", lambda *_, **__: GOOD)
+    left = iter(ends)
+    row = faults.tally("x", "prepare", Calm(), lambda folder, random: next(left), tries, 0)
+    return [row[key] for key in ("tries", "equal", "reported", "lost")], len(list(left))
+
+
+def test_failures_because_of_a_fault_count(monkeypatch):
+    assert counted(monkeypatch, [[BARE], [], None, [GOOD]], 4) == ([3, 2, 0, 1], 0)
+
+
+def test_other_moments_are_tried_until_one_fits(monkeypatch):
+    never = [None] * 100
+    assert counted(monkeypatch, [None, None, None, [], []], 2) == ([1, 1, 0, 0], 1)
+    assert counted(monkeypatch, never, 2) == ([0, 0, 0, 0], len(never) - 2 - faults.MORE)
+
+
+def test_after_a_kill():
+    assert faults.after_kill(-signal.SIGKILL, "") == []
+    assert faults.after_kill(0, "") is None
+    assert faults.after_kill(*BARE) == [BARE]

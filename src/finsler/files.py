@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,8 @@ from finsler.errors import InputError
 _OBJECTS = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
 _DENIED = ("PermissionDeniedError", "UnauthenticatedError", "NoCredentialsError")
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+# Drives of Windows have one letter.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 # Seconds to connect, and to go on trying, before a store counts as out of reach.
 _CONNECT, _TRY = 3, 5
 
@@ -50,6 +53,41 @@ def location(path: str | os.PathLike[str]) -> Path:
             f"{text}: this place cannot be opened ({error}); install finsler[cluster] and check the"
             " address"
         ) from error
+    return cast(Path, place)
+
+
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """A path on this machine, for what can be nowhere else.
+
+    An address that has become a `Path` is found as well, which has one slash where there were two.
+
+    Raises
+    ------
+    InputError
+        An address such as s3://bucket/folder.
+    """
+    address = _ADDRESS.match(str(path))
+    if address:
+        raise InputError(
+            f"{address[1]}://{address[2]}: this must be a path on this machine, not an address"
+        )
+    return Path(path)
+
+
+def lasting_location(path: str | os.PathLike[str]) -> Path:
+    """A `location` whose files other processes see, and that are there when this one has ended.
+
+    Raises
+    ------
+    InputError
+        As for `location`, or a place in this process's memory.
+    """
+    place: Any = location(path)
+    if not is_local(place) and place.protocol == "memory":
+        raise InputError(
+            f"{path}: what is written there ends with this process; give a folder or an object"
+            " store"
+        )
     return cast(Path, place)
 
 

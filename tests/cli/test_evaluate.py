@@ -72,6 +72,25 @@ def test_one_run(seeds):
     assert "±" not in text
 
 
+@pytest.mark.parametrize("memory", ["0", "-1", "nan", "inf"])
+def test_memory_of_the_matrix_is_a_positive_number(seeds, memory):
+    with pytest.raises(InputError, match=r"--matrix-memory is .*; it must be a positive number"):
+        run(seeds[0], "--matrix-memory", memory)
+
+
+@pytest.mark.parametrize("option", ["--cache", "--out", "--table", "--figure", "--report"])
+def test_addresses_are_refused(seeds, tmp_path, monkeypatch, option):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^s3://bucket/x\S*: this must be a path on this machine"):
+        run(seeds[0], option, "s3://bucket/x" + ENDINGS.get(option, ""))
+    with pytest.raises(InputError, match=r"^s3://bucket/x.npz: this must be a path"):
+        run("s3://bucket/x.npz")
+    assert not (tmp_path / "s3:").exists()
+
+
+ENDINGS = {"--out": ".json", "--table": ".md", "--figure": ".png", "--report": ".html"}
+
+
 def test_files_of_several_runs(seeds, tmp_path):
     out, table, figure = (tmp_path / name for name in ("r.json", "r.md", "r.png"))
     result = run(*seeds, "-o", out, "--table", table, "--figure", figure)
@@ -98,7 +117,7 @@ def test_json_and_diameter(seeds):
 
 
 def test_little_memory_gives_the_same(seeds):
-    few = json.loads(run(seeds[1], "--json", "--memory", 0).stdout)
+    few = json.loads(run(seeds[1], "--json", "--matrix-memory", 1e-9).stdout)
     all_rows = json.loads(run(seeds[1], "--json").stdout)
     for name in ("exact", "within", "mean", "auc"):
         one, two = (answer["summary"]["every"][name]["mean"] for answer in (few, all_rows))

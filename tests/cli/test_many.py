@@ -355,3 +355,17 @@ def test_distances_do_not_depend_on_who_computes_them(monkeypatch):
     assert np.array_equal(some, DistancesOnDemand(mesh).between(first, second))
     with pytest.raises(finsler.InputError, match="method"), opened(Workers(jobs=1)) as pool:
         reference_distances(mesh, method="nonsense", pool=pool)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["prepare", "synthetic:humanoid", "--descriptor", "xyz"],
+        ["describe", "."],
+        ["match", ".", "--pairs", "all"],
+    ],
+)
+def test_a_place_that_ends_with_the_command_is_refused(arguments, finsler_command):
+    code, _, told = finsler_command(*arguments, "--out", "memory://place", "--jobs", "1")
+    assert code == 2
+    assert told.startswith("error: memory://place: what is written there ends with this process")

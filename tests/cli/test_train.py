@@ -187,6 +187,30 @@ def test_what_a_run_leaves(store, tmp_path):
     assert "4 epochs on bumps; loss" in text and "chosen on the test shapes" in text
 
 
+def test_addresses_are_refused(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^s3://bkt/run: this must be a path on this machine"):
+        run(store.folder, "--out", "s3://bkt/run")
+    with pytest.raises(InputError, match=r"^s3://bkt/c.toml: this must be a path on this machine"):
+        run(store.folder, "--out", "run", "--config", "s3://bkt/c.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_best_network_is_found(store, tmp_path):
+    words = (store.folder, "--out", tmp_path / "run", *settings(epochs=2))
+    run(*words)
+    best = tmp_path / "run" / "best.safetensors"
+    whole = best.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:-1] + bytes([whole[-1] ^ 1])):
+        best.write_bytes(damaged)
+        with pytest.raises(
+            InputError, match=r"best\.safetensors: .*; or forget that run with --re"
+        ):
+            run(*words)
+    run(*words, "--restart")
+    assert Checkpoint.read(best).about.history
+
+
 def test_wrong_words(store, tmp_path):
     out = ["--out", tmp_path / "run"]
     with pytest.raises(InputError, match="did you mean 'epochs'"):

@@ -12,6 +12,7 @@ from scipy import sparse
 from finsler.analysis.arguments import scaled_rows, vertex_functions, vertex_indices
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
+from finsler.memory import require
 from finsler.mesh.trimesh import FloatArray
 from finsler.operator.rescale import ChebyshevOperators
 
@@ -152,7 +153,7 @@ def chebyshev_filter(
     Raises
     ------
     InputError
-        Shapes that do not fit, or values that are not finite.
+        Shapes that do not fit, values that are not finite, or more memory is needed than is free.
     """
     c = np.asarray(coefficients, dtype=np.float64)
     if isinstance(operator, ChebyshevOperators):
@@ -164,6 +165,8 @@ def chebyshev_filter(
         raise InputError(f"coefficients must have shape {wanted}, not {c.shape}")
     if not np.isfinite(c).all():
         raise InputError("coefficients holds values that are not finite")
+    channels, itemsize = int(np.prod(np.shape(functions)[1:])), np.dtype(dtype).itemsize
+    require("filter", n, channels=channels, itemsize=itemsize)
     f = vertex_functions(functions, n).astype(dtype, copy=False)
     if not isinstance(operator, ChebyshevOperators):
         return _clenshaw(operator.astype(dtype, copy=False), f, c)

@@ -117,7 +117,9 @@ def describe_many(
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
     from finsler.data.preparation import made_folder
+    from finsler.files import lasting_location
 
+    lasting_location(out)
     meshes = meshes_at(where)
     count = len(meshes.names)
     workers = crew(count)

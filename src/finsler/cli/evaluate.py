@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 from collections.abc import Container
 from enum import StrEnum
 from pathlib import Path
@@ -91,10 +92,11 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep the distances of the reference here."),
     ] = None,
-    memory: Annotated[
+    matrix_memory: Annotated[
         float,
         typer.Option(
-            help="GiB for the matrix of distances; above it rows are computed and not kept."
+            metavar="GIB",
+            help="For the matrix of distances; above it rows are computed and not kept.",
         ),
     ] = 4.0,
     out: Annotated[
@@ -140,8 +142,12 @@ def evaluate(
     from finsler.evaluation import evaluate as run
     from finsler.evaluation import markdown_report, results_dict, write_results
     from finsler.evaluation.distances import block_length
-    from finsler.files import write_bytes
+    from finsler.files import local_path, write_bytes
 
+    if not 0.0 < matrix_memory < math.inf:
+        raise InputError(f"--matrix-memory is {matrix_memory} GiB; it must be a positive number")
+    for path in filter(None, (*predictions, cache)):
+        local_path(path)
     checked_target(out, (".json",))
     checked_target(table, (".md",))
     checked_target(figure, FIGURE_ENDINGS)
@@ -162,7 +168,7 @@ def evaluate(
     total = sum(len(predicted.names) for predicted in runs.values())
     with opened(workers(scheduler, jobs, retries, worker_memory, tasks=blocks)) as pool:
         measured = distances_on(
-            reference, method=distances.value, cache=cache, memory=memory, pool=pool
+            reference, method=distances.value, cache=cache, memory=matrix_memory, pool=pool
         )
         with progress_bar() as bar:
             task = bar.add_task("scoring", total=total)

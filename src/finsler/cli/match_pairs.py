@@ -129,8 +129,10 @@ def match_pairs(
 ) -> None:
     """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
     from finsler.data.preparation import made_folder
+    from finsler.files import lasting_location
 
     choice.check()
+    lasting_location(out)
     meshes = meshes_at([where])
     chosen = named_pairs(wanted_pairs(pairs, meshes.names))
     count = len(chosen)

@@ -124,6 +124,7 @@ def prepare(
     from finsler.data import PrepareConfig, open_collection
     from finsler.data import prepare as run
     from finsler.data.preparation import PreparationError
+    from finsler.files import lasting_location
 
     config = PrepareConfig(
         alpha=alpha,
@@ -140,6 +141,7 @@ def prepare(
         support=support,
         support_apart=support_apart,
     )
+    lasting_location(out)
     shapes = open_collection(collection)
     total = len({*shapes.names, shapes.reference})
     crew = workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total)

@@ -21,9 +21,11 @@ _PICTURE = (480, 480)
 def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
     """Raise before the work begins where its result could not be written."""
     from finsler.errors import InputError
+    from finsler.files import local_path
 
     if path is None:
         return
+    local_path(path)
     if path.suffix.lower() not in endings:
         raise InputError(f"{path}: the ending {path.suffix!r} is not one of {', '.join(endings)}")
     if path.is_dir():

@@ -79,14 +79,37 @@ def train(
     Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`
     """
     from finsler.data import Store
+    from finsler.files import local_path
 
+    local_path(out)
     chosen = _config(config, settings or [], model, seed, device)
     opened = Store.open(store)
+    if not restart:
+        _check_best(out)
     report = _run(opened, out, chosen, restart)
     if _leads() and as_json:
         print(json.dumps(report, indent=2))
     elif _leads():
         _print(report)
+
+
+def _check_best(out: Path) -> None:
+    """See that the best network of a run is whole: going on, or finding it finished, reads others.
+
+    Raises
+    ------
+    InputError
+        It is damaged.
+    """
+    from finsler.errors import InputError
+    from finsler.nn.training import Checkpoint
+    from finsler.nn.training.loop import BEST
+
+    if (out / BEST).exists():
+        try:
+            Checkpoint.read(out / BEST)
+        except InputError as error:
+            raise InputError(f"{error}; or forget that run with --restart") from error
 
 
 def _leads() -> bool:
@@ -101,9 +124,10 @@ def _config(
     seed: int | None,
     device: Device | None,
 ) -> TrainConfig:
+    from finsler.files import local_path
     from finsler.nn.training import TrainConfig
 
-    chosen = TrainConfig() if path is None else TrainConfig.load(path)
+    chosen = TrainConfig() if path is None else TrainConfig.load(local_path(path))
     more = [] if model is None else [f"model={model}"]
     more += [] if seed is None else [f"seed={seed}"]
     more += [] if device is None else [f"device={device.value}"]

@@ -14,7 +14,7 @@ from finsler.data.noticed import noticed
 from finsler.data.prepared import PrepareConfig, key_of, prepare_shape
 from finsler.data.store import Store, entry_path, read_entry, write_entry, write_list
 from finsler.errors import InputError
-from finsler.files import exists, is_local, location, make_folder, unwritable
+from finsler.files import exists, is_local, lasting_location, location, make_folder, unwritable
 from finsler.mesh.health import MeshWarning
 
 
@@ -112,6 +112,8 @@ def prepare(
     """
     chosen = PrepareConfig() if config is None else config
     crew = Workers(jobs=jobs) if workers is None else workers
+    if crew.jobs != 1:
+        lasting_location(folder)
     target = made_folder(folder)
     if is_local(location(target)):
         make_folder(f"{target}/entries")

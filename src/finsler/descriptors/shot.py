@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from finsler.errors import InputError
+from finsler.memory import require
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, surface_area, vertex_normals
 from finsler.mesh.topology import inconsistent_edges
@@ -86,7 +87,7 @@ def shot(
     ------
     InputError
         A radius that is not positive, bins below 1, min_neighbors below 3, frames of another mesh,
-        another dtype, or no face with area.
+        another dtype, no face with area, or more memory is needed than is free.
 
     Examples
     --------
@@ -101,6 +102,8 @@ def shot(
         raise InputError(f"dtype is {np.dtype(dtype)}; it must be float64 or float32")
     if bins < 1:
         raise InputError(f"bins is {bins}; it must be at least 1")
+    values = 32 * (bins + 1)
+    require("shot", mesh.n_vertices, channels=values, itemsize=np.dtype(dtype).itemsize)
     if frames is None:
         frames = shot_frames(
             mesh, radius=radius, min_neighbors=min_neighbors, as_released=as_released
@@ -111,7 +114,7 @@ def shot(
             " vertices; give frames (n, 3, 3) of this mesh"
         )
     cells, vertices = _cells(mesh, radius, min_neighbors, as_released)
-    out = np.zeros((mesh.n_vertices, 32 * (bins + 1)))
+    out = np.zeros((mesh.n_vertices, values))
     rings = (7, bins) if as_released else (8, bins + 1)
     axes = frames.axes[vertices]
     _compiled.describe(cells, axes, radius, bins, min_neighbors, rings, vertices, out)

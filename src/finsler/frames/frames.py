@@ -11,6 +11,7 @@ from scipy.sparse import csgraph
 
 from finsler.errors import InputError
 from finsler.frames.curvature import line_field, normal_cycle
+from finsler.memory import require
 from finsler.mesh.measures import (
     TangentBasis,
     face_areas,
@@ -113,6 +114,11 @@ def principal_frames(mesh: TriMesh, *, smoothing: int = 10) -> FaceFrames:
     smooth). Signs are made to agree between neighbours along a spanning tree; û_M is a line, so
     seams remain where no global sign exists.
 
+    Raises
+    ------
+    InputError
+        A face without area, or more memory is needed than is free.
+
     Examples
     --------
     >>> from finsler.mesh import primitives
@@ -120,6 +126,7 @@ def principal_frames(mesh: TriMesh, *, smoothing: int = 10) -> FaceFrames:
     >>> bool(abs(frames.u_max[:, 2]).max() < 0.1)  # around, not along, the z axis
     True
     """
+    require("frames", mesh.n_vertices)
     basis = face_basis(mesh)
     tensor = normal_cycle(mesh, smoothing=smoothing)
     corners = (tensor[mesh.faces[:, 0]] + tensor[mesh.faces[:, 1]] + tensor[mesh.faces[:, 2]]) / 3

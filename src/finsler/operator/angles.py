@@ -11,6 +11,7 @@ from scipy import sparse
 
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
+from finsler.memory import require
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.metric.randers import axis_vector, face_field, require_anisotropy, require_below_one
 from finsler.operator.laplacian import Laplacian
@@ -95,6 +96,11 @@ def angle_stack(
     a, b = (1/(1+α) ± 1)/2, and ω entering by the factor 1/λ(x) that no angle changes, three
     assemblies serve any number of angles. Arguments as for [`flbo`][finsler.flbo].
 
+    Raises
+    ------
+    InputError
+        As for `flbo`, or more memory is needed than is free.
+
     Examples
     --------
     >>> from finsler.mesh import primitives
@@ -104,6 +110,7 @@ def angle_stack(
     """
     require_anisotropy(alpha)
     theta = angles_of(angles)
+    require("stack", mesh.n_vertices, angles=len(theta))
     frames = principal_frames(mesh) if frames is None else frames
     slow = 1.0 / (1.0 + alpha)
     drift_squared = (axis_vector(omega_axis) ** 2 @ [slow, 1.0]) * face_field(tau, mesh, "tau") ** 2

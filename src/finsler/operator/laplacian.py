@@ -10,6 +10,7 @@ from scipy import sparse
 
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
+from finsler.memory import require
 from finsler.mesh.measures import face_basis
 from finsler.mesh.trimesh import FloatArray, TriMesh
 from finsler.metric.randers import RandersMetric
@@ -61,6 +62,7 @@ def lbo(mesh: TriMesh) -> Laplacian:
     >>> lbo(mesh).stiffness.toarray().tolist()
     [[1.0, -0.5, -0.5], [-0.5, 0.5, 0.0], [-0.5, 0.0, 0.5]]
     """
+    require("lbo", mesh.n_vertices)
     identity = np.array([[[1.0, 0.0, 1.0]]])
     return _as_laplacian(assemble(mesh, face_basis(mesh), identity))
 
@@ -94,11 +96,12 @@ def flbo(
     The paper's edge weights apply the tensor to edges, which are gradients turned by 90°; here it
     acts on gradients. See docs/mathematics.md, section 4.
     """
+    require("operator", mesh.n_vertices)
     frames = principal_frames(mesh) if frames is None else frames
     metric = RandersMetric.from_curvature(
         mesh, frames, alpha=alpha, tau=tau, theta=theta, omega_axis=omega_axis
     )
-    return laplacian(mesh, metric.diffusivity())
+    return _of_tensor(mesh, metric.diffusivity())
 
 
 def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
@@ -109,7 +112,8 @@ def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
     Raises
     ------
     InputError
-        Wrong shape, or a tensor that is not finite, symmetric and positive definite on its face.
+        Wrong shape, a tensor that is not finite, symmetric and positive definite on its face, or
+        more memory is needed than is free.
     """
     tensor = np.asarray(diffusivity, dtype=np.float64)
     if tensor.shape != (mesh.n_faces, 3, 3):
@@ -117,6 +121,11 @@ def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
             f"diffusivity must have shape ({mesh.n_faces}, 3, 3), one tensor a face,"
             f" not {tensor.shape}"
         )
+    require("operator", mesh.n_vertices)
+    return _of_tensor(mesh, tensor)
+
+
+def _of_tensor(mesh: TriMesh, tensor: FloatArray) -> Laplacian:
     basis = face_basis(mesh)
     axes = np.stack([basis.first, basis.second], axis=1)
     local = np.einsum("fai,fij,fbj->fab", axes, tensor, axes, optimize=True)

@@ -11,6 +11,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 from scipy.sparse import linalg
 
 from finsler.errors import ConvergenceError, InputError
+from finsler.memory import require
 from finsler.mesh.trimesh import FloatArray
 from finsler.operator.angles import AngleStack
 
@@ -61,12 +62,18 @@ def chebyshev_operators(
         ω is strong); the same from the operator at ω = 0 ("reference": keeps what ω does); or I.
     bound : {"lanczos", "gershgorin", "converged"}
         How λ_max is bounded, see [`largest_eigenvalue`][finsler.operator.largest_eigenvalue].
+
+    Raises
+    ------
+    InputError
+        An unknown normalization or bound, or more memory is needed than is free.
     """
     if normalization not in ("acscnn", "reference", "plain"):
         raise InputError(
             f'normalization must be "acscnn", "reference" or "plain", not {normalization!r}'
         )
     n = len(stack.mass)
+    require("chebyshev", n, angles=len(stack))
     rows = np.repeat(np.arange(n), np.diff(stack.indptr))
     values = np.empty_like(stack.values)
     lambda_max = np.empty(len(stack))
