@@ -112,7 +112,7 @@ def estimate(
             copy = 0.0 if itemsize == 8 else float(itemsize * channels) * n
             parts = {"values": 8.0 * channels * n + copy, "cells and frames": 450 * n}
         case "geodesic":
-            parts = {"intrinsic triangulation and factors": 5000 * n}
+            parts = {"intrinsic triangulation": 700 * n, "factors": 250.0 * math.log2(n + 1.0) * n}
         case "spectrum" if 3 * k + 192 > vertices:
             parts = {"dense matrices": 32.0 * n * n}
         case "spectrum":
