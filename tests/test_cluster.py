@@ -203,6 +203,27 @@ def test_lost_workers_are_replaced(with_dask, bundle, tmp_path, monkeypatch):
     assert ["http://127.0.0.1:" in sentence for sentence in told] == [True] * with_dask
 
 
+def test_a_worker_that_is_lost_while_it_starts(monkeypatch):
+    import distributed
+
+    started, real = [], distributed.LocalCluster
+
+    def fails(**options):
+        started.append("failed")
+        raise RuntimeError("Cluster failed to start: Nanny failed to start worker process")
+
+    def fails_once(**options):
+        return real(**options) if started else fails()
+
+    monkeypatch.setattr(distributed, "LocalCluster", fails_once)
+    assert outcomes([("a", (square, 3))], Workers(jobs=2))["a"].value == 9
+    assert started == ["failed"]
+    monkeypatch.setattr(distributed, "LocalCluster", fails)
+    with pytest.raises(InputError, match="processes on this machine cannot be started"):
+        outcomes([("a", (square, 3))], Workers(jobs=2))
+    assert len(started) == 4
+
+
 def test_memory_of_a_worker_is_bounded():
     # A worker that takes more than its share is ended; the others' tasks are computed.
     tasks = [("small", (fill, 0.1)), ("huge", (fill, 3.0)), ("next", (fill, 0.1))]

@@ -138,8 +138,8 @@ class Child:
         return int(self.process.exitcode)
 
     def told(self) -> str:
-        """What it said on stderr."""
-        return self.said.read_text(encoding="utf-8")
+        """What it said on stderr; nothing where it was killed before it could."""
+        return self.said.read_text(encoding="utf-8") if self.said.exists() else ""
 
 
 def start(folder: Path, *words: str | Path, fault: Fault | None = None) -> Child:

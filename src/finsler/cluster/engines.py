@@ -23,6 +23,8 @@ from finsler.errors import InputError
 _AHEAD = 2
 # Seconds after which a scheduler counts as out of reach, and between two counts of its workers.
 _PATIENCE, _LOOK = 5.0, 5.0
+# Attempts at starting the processes of this machine.
+_STARTS = 3
 # Seconds that a scheduler may be without workers.
 _EMPTY = 120.0
 LOST = "the connection to the scheduler is lost; start it again, and run the same command"
@@ -199,22 +201,33 @@ def _local_cluster(
     watched, page = find_spec("bokeh") is not None, f"127.0.0.1:{_free_port()}"
     # By default each has its share of all.
     bounds = {} if limit is None else {"memory_limit": int(limit * 2**30)}
+    options = {
+        "n_workers": jobs,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        "dashboard_address": page,
+        "silence_logs": logging.CRITICAL,
+        "preload": _DEAF,
+        **bounds,
+    }
     with (
         dask.config.set({**_LARGE, **_LOCAL, _ORIGINS: [page]}),
-        distributed.LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            **bounds,
-            dashboard_address=page,
-            silence_logs=logging.CRITICAL,
-            preload=_DEAF,
-        ) as cluster,
+        _begun(distributed.LocalCluster, options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         if watched:
             notify(f"the work can be watched at {cluster.dashboard_link}")
         yield _Dask(client, notify)
+
+
+def _begun(cluster: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Start the cluster; again where a worker was lost before it had begun."""
+    for _ in range(_STARTS):
+        try:
+            return cluster(**options)
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())
+    raise InputError(f"the processes on this machine cannot be started ({reason}); try --jobs 1")
 
 
 def _free_port() -> int:
