@@ -261,7 +261,7 @@ def _remote(address: str, notify: Callable[[str], None]) -> Iterator[Engine]:
     silence = distributed.utils.silence_logging_cmgr(logging.CRITICAL)
     with silence, client, dask.config.set(_LARGE):
         _greet(client, address)
-        notify(f"the work can be watched at {client.dashboard_link}")
+        notify(f"the scheduler's dashboard, if it has one, is at {client.dashboard_link}")
         yield _Dask(client, notify)
 
 
