@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ def draw_offscreen(
     """
     import pyvista as pv
 
+    _load_before_opengl()
     with _window_class(window):
         plotter: Any = pv.Plotter(
             off_screen=True, window_size=[view.width, view.height], lighting="none"
@@ -92,6 +95,13 @@ def _aim(plotter: Any, view: View) -> None:
     camera.parallel_projection = True
     camera.parallel_scale = 0.5 * view.height * view.scale
     plotter.renderer.reset_camera_clipping_range()
+
+
+def _load_before_opengl() -> None:
+    """Load triton, which torch loads later: after the LLVM of a software OpenGL it crashes."""
+    if find_spec("triton"):
+        with suppress(ImportError):
+            import_module("triton._C.libtriton")
 
 
 @contextmanager
