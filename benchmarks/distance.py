@@ -70,7 +70,7 @@ def take_turns(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, 
 def heat(size: int) -> Result:
     """`RandersHeat`, the parts of one of its solves, and potpourri3d's two solvers."""
     mesh, metric = problem(size, STRENGTH)
-    solver = RandersHeat(mesh, metric)
+    solver = RandersHeat(metric)
     plain, default = peer(mesh, False), peer(mesh, True)
     first, local = solver.epsilon, solver._local
     sources = np.linspace(0, mesh.n_vertices - 1, BLOCK).astype(int)
@@ -94,7 +94,7 @@ def heat(size: int) -> Result:
         "flux": divergence,
     }
     setups = {
-        "setup": lambda: RandersHeat(mesh, metric),
+        "setup": lambda: RandersHeat(metric),
         "plain setup": lambda: peer(mesh, False),
         "default setup": lambda: peer(mesh, True),
     }
@@ -107,11 +107,11 @@ def heat(size: int) -> Result:
 
 def memory(size: int, tool: str) -> float:
     """GiB that a solver and one distance add."""
-    RandersHeat(*problem(300, STRENGTH)).distance(0)
+    RandersHeat(problem(300, STRENGTH)[1]).distance(0)
     mesh, metric = problem(size, STRENGTH)
     before = peak_memory_gib()
     if tool == "ours":
-        RandersHeat(mesh, metric).distance(0)
+        RandersHeat(metric).distance(0)
     else:
         peer(mesh, tool == "default").compute_distance(0)
     return peak_memory_gib() - before
@@ -121,7 +121,7 @@ def eikonal(size: int, strength: float) -> Result:
     """The eikonal solver: geometry, march, how often it visits a vertex, and one path."""
     mesh, metric = problem(size, strength)
     before = peak_memory_gib()
-    solver = Eikonal.of(mesh, metric)
+    solver = Eikonal.of(metric)
     source = np.array([0])
     distance = solver.distance(source)
     added = peak_memory_gib() - before
@@ -130,13 +130,13 @@ def eikonal(size: int, strength: float) -> Result:
     tables = solver.start, solver.corner, solver.geometry, solver.apex
     visits = _compiled.march(mesh.faces, *tables, solver.width, found)
     target = int(np.argmax(distance))
-    path = geodesic_path(mesh, metric, distance, 0, target)
+    path = geodesic_path(metric, distance, 0, target)
     assert abs(path.length / distance[target] - 1.0) < 0.05, "a path must be as long as it says"
     plain = peer(mesh, False)
     jobs = {
-        "setup": lambda: Eikonal.of(mesh, metric),
+        "setup": lambda: Eikonal.of(metric),
         "march": lambda: solver.distance(source),
-        "path": lambda: geodesic_path(mesh, metric, distance, 0, target),
+        "path": lambda: geodesic_path(metric, distance, 0, target),
         "plain one": lambda: plain.compute_distance(0),
     }
     return {

@@ -118,12 +118,12 @@ def diffusion_iterative_job(mesh: TriMesh, k: int) -> Job:
 
 def eikonal_job(mesh: TriMesh, k: int) -> Job:
     metric = RandersMetric.isotropic(mesh)
-    return lambda: finsler.randers_distance(mesh, metric, 0)
+    return lambda: finsler.randers_distance(metric, 0)
 
 
 def heat_job(mesh: TriMesh, k: int, solver: str = "direct") -> Job:
     metric = RandersMetric.isotropic(mesh)
-    return lambda: finsler.randers_distance(mesh, metric, 0, method="heat", solver=solver)
+    return lambda: finsler.randers_distance(metric, 0, method="heat", solver=solver)
 
 
 def heat_iterative_job(mesh: TriMesh, k: int) -> Job:

@@ -41,7 +41,7 @@ def jobs(frequency):
     spike, channels = np.eye(1, mesh.n_vertices)[0], np.ones((mesh.n_vertices, 16))
     single, weights = channels.astype(np.float32), np.ones((8, 16))
     def distance(solver):
-        return finsler.randers_distance(mesh, metric, 0, method="heat", solver=solver)
+        return finsler.randers_distance(metric, 0, method="heat", solver=solver)
     found = {
         "frames": lambda: finsler.principal_frames(mesh),
         "lbo": lambda: finsler.lbo(mesh),
@@ -50,7 +50,7 @@ def jobs(frequency):
         "chebyshev": lambda: finsler.chebyshev_operators(stack),
         "filter": lambda: chebyshev_filter(operators, channels, weights),
         "filter float32": lambda: chebyshev_filter(operators, single, weights, dtype=np.float32),
-        "eikonal": lambda: finsler.randers_distance(mesh, metric, 0),
+        "eikonal": lambda: finsler.randers_distance(metric, 0),
         "geodesic": lambda: finsler.geodesic_distance(mesh, 0),
         "shot": lambda: finsler.shot(mesh, radius=0.1),
         "shot float32": lambda: finsler.shot(mesh, radius=0.1, dtype=np.float32),
@@ -300,8 +300,8 @@ def test_functions_refuse_before_they_start():
         for refused in (
             lambda: finsler.spectrum(laplacian, 10),
             lambda: diffuse(laplacian, laplacian.mass, 0.1),
-            lambda: finsler.RandersHeat(mesh, metric),
-            lambda: finsler.randers_distance(mesh, metric, 0),
+            lambda: finsler.RandersHeat(metric),
+            lambda: finsler.randers_distance(metric, 0),
             lambda: finsler.geodesic_distance(mesh, 0),
             lambda: finsler.principal_frames(mesh),
             lambda: finsler.lbo(mesh),

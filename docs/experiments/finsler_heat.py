@@ -39,7 +39,7 @@ def flows(mesh: TriMesh, tau: float, centre: np.ndarray, heat: float = 1.0) -> S
     metric = metric_along_x(mesh, tau)
     u = np.exp(-((mesh.vertices - centre) ** 2).sum(axis=1) / (2 * WIDTH**2))
     u *= heat / (finsler.lbo(mesh).mass @ u)
-    nonlinear = finsler_heat_flow(mesh, metric, u, TIMES)
+    nonlinear = finsler_heat_flow(metric, u, TIMES)
     assert (np.diff(nonlinear.energy) < 0).all() and np.ptp(nonlinear.mass) < 1e-10 * heat
     linear = [linear_flow(mesh, metric, u, source) for source in (0.0, 1.0)]
     return dict(zip(FLOWS, [*linear, nonlinear.u], strict=True))

@@ -22,8 +22,8 @@ way = np.linalg.norm(mesh.vertices[target] - mesh.vertices[start])
 
 panels, times, middles = [], [], []
 for title, reverse in (("out, downstream", False), ("home, upstream", True)):
-    distance = finsler.randers_distance(mesh, metric, start, reverse=reverse)
-    path = finsler.geodesic_path(mesh, metric, distance, start, target, reverse=reverse)
+    distance = finsler.randers_distance(metric, start, reverse=reverse)
+    path = finsler.geodesic_path(metric, distance, start, target, reverse=reverse)
     assert np.isclose(path.length, distance[target], rtol=0.01)
     times.append(distance[target])
     middles.append(path.points[np.abs(path.points[:, 0] - 1.0).argmin(), 1])

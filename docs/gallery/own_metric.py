@@ -24,8 +24,8 @@ metric = finsler.RandersMetric(mesh, slow[:, None, None] * np.eye(3), 0.9 * uphi
 assert metric.is_valid and metric.margin().min() > 0.5
 
 valley, summit, corner = 0, int(height.argmax()), mesh.n_vertices - 1
-up = finsler.randers_distance(mesh, metric, valley)
-down = finsler.randers_distance(mesh, metric, valley, reverse=True)
+up = finsler.randers_distance(metric, valley)
+down = finsler.randers_distance(metric, valley, reverse=True)
 # ω is a gradient: what the climb costs more, the descent gives back.
 error = np.abs(up - down - 1.8 * (height - height[valley])).max() / up.max()
 print(
@@ -33,10 +33,10 @@ print(
 )
 assert error < 0.01
 
-own = finsler.geodesic_path(mesh, metric, up, valley, corner).points
+own = finsler.geodesic_path(metric, up, valley, corner).points
 plain = finsler.RandersMetric.isotropic(mesh)
-straight = finsler.randers_distance(mesh, plain, valley)
-short = finsler.geodesic_path(mesh, plain, straight, valley, corner).points
+straight = finsler.randers_distance(plain, valley)
+short = finsler.geodesic_path(plain, straight, valley, corner).points
 print(f"the way across rises to {own[:, 2].max():.2f}, the shortest to {short[:, 2].max():.2f}")
 assert own[:, 2].max() < 0.8 * short[:, 2].max()
 

@@ -21,8 +21,8 @@ metric = finsler.RandersMetric(
 source = int(np.linalg.norm(mesh.vertices - [0.5, 0.5, 0.0], axis=1).argmin())
 way = mesh.vertices - mesh.vertices[source]
 
-there = finsler.randers_distance(mesh, metric, source)
-back = finsler.randers_distance(mesh, metric, source, reverse=True)
+there = finsler.randers_distance(metric, source)
+back = finsler.randers_distance(metric, source, reverse=True)
 error = np.abs(there - np.linalg.norm(way, axis=1) - way @ OMEGA).max()
 far = int(there.argmax())
 print(f"against the closed form: {error:.0e}")

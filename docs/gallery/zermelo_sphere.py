@@ -18,7 +18,7 @@ h, back = metric.wind()
 assert np.allclose(h, np.eye(2), atol=1e-12)  # Zermelo data and Randers metric: one and the same
 
 source = int((mesh.vertices @ [1.0, 0.0, 0.3]).argmax())
-time = finsler.randers_distance(mesh, metric, source)
+time = finsler.randers_distance(metric, source)
 
 # t − angle(source, x turned back by t/2) rises with t: bisection finds its root.
 low, high = np.zeros(mesh.n_vertices), np.full(mesh.n_vertices, 2.0 * np.pi)

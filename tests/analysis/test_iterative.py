@@ -62,7 +62,7 @@ def test_iterations_do_not_grow_with_the_mesh(monkeypatch):
 @pytest.mark.parametrize("strength", [0.0, 0.5, 0.9])
 def test_windows_hold_relative_accuracy_over_many_decades(strength):
     mesh = primitives.bumpy_sphere(24)
-    operator = drift_operator(mesh, windy(mesh, strength))
+    operator = drift_operator(windy(mesh, strength))
     right = np.zeros((mesh.n_vertices, 2))
     right[0, 0] = right[100, 1] = 1e250
     exact = factorise_unsymmetric(operator.matrix)[0](right)
@@ -77,8 +77,8 @@ def test_windows_hold_relative_accuracy_over_many_decades(strength):
 def test_heat_distance_agrees(strength, reverse):
     mesh = union(primitives.bumpy_sphere(20), primitives.sphere(8))
     metric = windy(mesh, strength)
-    direct = RandersHeat(mesh, metric, solver="direct")
-    iterative = RandersHeat(mesh, metric, solver="iterative")
+    direct = RandersHeat(metric, solver="direct")
+    iterative = RandersHeat(metric, solver="iterative")
     assert (direct.solver, iterative.solver) == ("direct", "iterative")
     sources = [0, 1500]
     exact = direct.distance(sources, reverse=reverse, each=True)
@@ -93,8 +93,8 @@ def test_heat_distance_with_anisotropy_on_an_open_surface():
     mesh = primitives.plane(40, 30, size=(2.0, 1.5), jitter=0.2)
     frames = finsler.FaceFrames.from_directions(mesh, np.tile([1.0, 0, 0], (mesh.n_faces, 1)))
     metric = RandersMetric.from_curvature(mesh, frames, alpha=4.0, tau=0.5)
-    exact = RandersHeat(mesh, metric, solver="direct").distance(0)
-    found = RandersHeat(mesh, metric, solver="iterative").distance(0)
+    exact = RandersHeat(metric, solver="direct").distance(0)
+    found = RandersHeat(metric, solver="iterative").distance(0)
     assert np.abs(found - exact).max() < 1e-5 * exact.max()
 
 
@@ -102,7 +102,7 @@ def test_epsilon_is_raised_the_same_way():
     # Too strong a drift for the mesh: the first ε gives negative heat with either solver.
     mesh = primitives.bumpy_sphere(8)
     metric = windy(mesh, 0.95)
-    solvers = [RandersHeat(mesh, metric, epsilon=0.02, solver=s) for s in ("direct", "iterative")]
+    solvers = [RandersHeat(metric, epsilon=0.02, solver=s) for s in ("direct", "iterative")]
     found = [solver.distance(0) for solver in solvers]
     assert solvers[0].epsilon > 0.02
     assert solvers[0].epsilon == solvers[1].epsilon

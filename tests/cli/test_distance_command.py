@@ -69,10 +69,10 @@ class TestNumbers:
         arguments = ["--source", 7, "-s", 300, "--wind", *wind, "--both", "--path-to", 500]
         answer = json.loads(run("distance", mesh_file, *arguments, "-o", out, "--json"))
         metric = wind_metric(mesh, wind)
-        there = randers_distance(mesh, metric, [7, 300])
-        back = randers_distance(mesh, metric, [7, 300], reverse=True)
+        there = randers_distance(metric, [7, 300])
+        back = randers_distance(metric, [7, 300], reverse=True)
         ways = [
-            geodesic_path(mesh, metric, d, [7, 300], 500, reverse=reverse)
+            geodesic_path(metric, d, [7, 300], 500, reverse=reverse)
             for d, reverse in ((there, False), (back, True))
         ]
         with np.load(out) as data:
@@ -99,7 +99,7 @@ class TestNumbers:
         out = tmp_path / "d.vtk"
         run("distance", mesh_file, "-s", 3, "--reverse", "--method", "heat", "-o", out)
         metric = wind_metric(mesh, [0.5, 0, 0])
-        expected = randers_distance(mesh, metric, 3, reverse=True, method="heat")
+        expected = randers_distance(metric, 3, reverse=True, method="heat")
         read = pyvista.read(out)
         assert list(read.point_data) == ["distance"]
         assert np.allclose(read.point_data["distance"], expected)
@@ -113,7 +113,7 @@ class TestNumbers:
             mesh, frames, alpha=3.0, tau=1.2, theta=np.pi / 6
         )
         with np.load(out) as data:
-            assert np.allclose(data["distance"], randers_distance(mesh, metric, 3))
+            assert np.allclose(data["distance"], randers_distance(metric, 3))
             config = json.loads(str(data["config"]))["config"]
         assert config["metric"] == "curvature" and config["theta_degrees"] == 30
         assert "wind" not in config and "operator" not in config
@@ -187,7 +187,7 @@ class TestPictures:
         from finsler.view import render_panel
 
         two = finsler.load_mesh(two_file)
-        trips = traced(two, wind_metric(two, [0.5, 0, 0]), [0], [False, True], target=40)
+        trips = traced(wind_metric(two, [0.5, 0, 0]), [0], [False, True], target=40)
         panels = distance_panels(two, trips, [0])
         camera = camera_of(two, trips, 0)
         assert [panel.clim[0] for panel in panels[:2]] == [0.0, 0.0]
@@ -203,7 +203,7 @@ class TestPictures:
         from finsler.cli.distance_pictures import distance_panels
         from finsler.cli.trips import traced
 
-        trips = traced(mesh, wind_metric(mesh, [0, 0.5, 0]), [0], [False, True], target=40)
+        trips = traced(wind_metric(mesh, [0, 0.5, 0]), [0], [False, True], target=40)
         path = distance_panels(mesh, trips, [0])[2].path
         ends = mesh.vertices[[0, 40, 0]]
         first = len(trips[0].path.points)

@@ -146,7 +146,7 @@ class TestHeat:
         with np.load(out) as data:
             [u] = data["heat"]
         assert laplacian.mass @ u == pytest.approx(0.3)
-        assert np.allclose(laplacian.apply(u), drift_source(unit, metric), atol=1e-6)
+        assert np.allclose(laplacian.apply(u), drift_source(metric), atol=1e-6)
         assert np.ptp(u) > 0.1
 
     def test_figure_and_animation(self, mesh_file, tmp_path):

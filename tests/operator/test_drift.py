@@ -44,8 +44,8 @@ def test_turning_omega_round_transposes_the_operator(mesh):
     metric = curved(mesh) if len(finsler.mesh.boundary_loops(mesh)) == 0 else planar(
         mesh, np.eye(2), [0.4, 0.3]
     )  # fmt: skip
-    there = finsler.drift_operator(mesh, metric)
-    back = finsler.drift_operator(mesh, metric.reversed())
+    there = finsler.drift_operator(metric)
+    back = finsler.drift_operator(metric.reversed())
     assert there.epsilon == back.epsilon
     assert abs(there.matrix.T - back.matrix).max() < 1e-14 * abs(there.matrix).max()
     assert abs(there.matrix - back.matrix).max() > 1e-3 * abs(there.matrix).max()
@@ -53,7 +53,7 @@ def test_turning_omega_round_transposes_the_operator(mesh):
 
 def test_symmetric_metric_has_no_drift():
     mesh = primitives.bumpy_sphere(6)
-    made = finsler.drift_operator(mesh, curved(mesh, tau=0.0), epsilon=0.1)
+    made = finsler.drift_operator(curved(mesh, tau=0.0), epsilon=0.1)
     expected = made.laplacian.stiffness * 0.01 + np.diag(made.laplacian.mass)
     assert np.allclose(made.matrix.toarray(), expected)
 
@@ -64,7 +64,7 @@ def test_solution_decays_with_the_randers_distance(sign):
     mesh = primitives.cylinder(8, 160, radius=0.02, height=2.0)
     eye = np.tile(np.eye(3), (mesh.n_faces, 1, 1))
     metric = RandersMetric(mesh, eye, np.tile([0.0, 0.0, 0.5 * sign], (mesh.n_faces, 1)))
-    made = finsler.drift_operator(mesh, metric, epsilon=0.05)
+    made = finsler.drift_operator(metric, epsilon=0.05)
     height = mesh.vertices[:, 2]
     u = np.linalg.solve(made.matrix.toarray(), (height == 0.0).astype(float))
     assert (u > 0).all()
@@ -76,11 +76,11 @@ def test_solution_decays_with_the_randers_distance(sign):
 def test_default_epsilon_follows_size_and_resolution():
     coarse, fine = primitives.sphere(8), primitives.sphere(64)
     isotropic = RandersMetric.isotropic
-    ratio = default_epsilon(coarse, isotropic(coarse)) / default_epsilon(fine, isotropic(fine))
+    ratio = default_epsilon(isotropic(coarse)) / default_epsilon(isotropic(fine))
     assert ratio == pytest.approx(8 ** (2 / 3), rel=0.02)
     large = primitives.sphere(8, radius=100.0)
-    assert default_epsilon(large, isotropic(large)) == pytest.approx(
-        100.0 * default_epsilon(coarse, isotropic(coarse))
+    assert default_epsilon(isotropic(large)) == pytest.approx(
+        100.0 * default_epsilon(isotropic(coarse))
     )
 
 
@@ -88,4 +88,4 @@ def test_default_epsilon_follows_size_and_resolution():
 def test_bad_epsilon_is_refused(epsilon):
     mesh = primitives.sphere(2)
     with pytest.raises(finsler.InputError, match="epsilon is"):
-        finsler.drift_operator(mesh, RandersMetric.isotropic(mesh), epsilon=epsilon)
+        finsler.drift_operator(RandersMetric.isotropic(mesh), epsilon=epsilon)

@@ -24,7 +24,7 @@ def in_units(mesh):
     spectrum = finsler.spectrum(operator, 8)
     start = np.eye(mesh.n_vertices)[0]
     support = vertex_support(mesh, 0.3 * s)
-    eikonal = finsler.randers_distance(mesh, metric, 0)
+    eikonal = finsler.randers_distance(metric, 0)
     stack = finsler.angle_stack(mesh, angles=2, frames=frames)
     return {
         "curvature": finsler.principal_curvature(mesh).maximal * s,
@@ -36,17 +36,17 @@ def in_units(mesh):
             mesh, metric.diffusivity()
         ).laplacian.stiffness.toarray(),
         "chebyshev": finsler.chebyshev_operators(stack).values,
-        "drift": finsler.drift_operator(mesh, metric).matrix.toarray() / s**2,
+        "drift": finsler.drift_operator(metric).matrix.toarray() / s**2,
         "eigenvalues": spectrum.eigenvalues[1:] * s**2,
         "heat": finsler.diffuse(operator, start, 0.01 * s**2),
         "heat kernel": finsler.heat_kernel(spectrum, 0.05 * s**2, 0) * s**2,
-        "nonlinear heat": finsler.finsler_heat_step(mesh, metric, start, 0.01 * s**2).u,
+        "nonlinear heat": finsler.finsler_heat_step(metric, start, 0.01 * s**2).u,
         "geodesic heat": finsler.geodesic_distance(mesh, 0) / s,
         "fast marching": finsler.geodesic_distance(mesh, 0, method="fmm") / s,
         "exact": finsler.geodesic_distance(mesh, 0, method="exact") / s,
         "eikonal": eikonal / s,
-        "randers heat": finsler.randers_distance(mesh, metric, 0, method="heat") / s,
-        "path": finsler.geodesic_path(mesh, metric, eikonal, 0, 50).points / s,
+        "randers heat": finsler.randers_distance(metric, 0, method="heat") / s,
+        "path": finsler.geodesic_path(metric, eikonal, 0, 50).points / s,
         "shot": finsler.shot(mesh, radius=0.3 * s),
         "hks": finsler.hks(spectrum) * s**2,
         "wks": finsler.wks(spectrum) * s**2,
@@ -109,8 +109,8 @@ def test_other_components_are_infinitely_far_away():
     metric = finsler.RandersMetric.isotropic(mesh)
     for found in (
         finsler.geodesic_distance(mesh, 0),
-        finsler.randers_distance(mesh, metric, 0),
-        finsler.randers_distance(mesh, metric, 0, method="heat"),
+        finsler.randers_distance(metric, 0),
+        finsler.randers_distance(metric, 0, method="heat"),
     ):
         assert np.isfinite(found[:4]).all() and np.isinf(found[4:]).all()
 

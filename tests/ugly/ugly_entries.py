@@ -156,7 +156,7 @@ def chebyshev(mesh: TriMesh) -> None:
 
 
 def drift(mesh: TriMesh) -> None:
-    found = finsler.drift_operator(mesh, metric_of(mesh))
+    found = finsler.drift_operator(metric_of(mesh))
     finite(found.matrix.data)
 
 
@@ -188,7 +188,7 @@ def heat_kernel(mesh: TriMesh) -> None:
 
 def nonlinear_heat(mesh: TriMesh) -> None:
     step = finsler.finsler_heat_step(
-        mesh, metric_of(mesh), np.eye(mesh.n_vertices)[0], 0.01 * surface_area(mesh)
+        metric_of(mesh), np.eye(mesh.n_vertices)[0], 0.01 * surface_area(mesh)
     )
     finite(step.u)
 
@@ -199,11 +199,11 @@ def geodesic(mesh: TriMesh, method: str, slack: float) -> None:
 
 def randers(mesh: TriMesh, method: str, slack: float) -> None:
     metric = finsler.RandersMetric.isotropic(mesh)
-    check_distance(mesh, finsler.randers_distance(mesh, metric, 0, method=method), slack)
+    check_distance(mesh, finsler.randers_distance(metric, 0, method=method), slack)
 
 
 def curved_randers(mesh: TriMesh) -> None:
-    found = finsler.randers_distance(mesh, metric_of(mesh), 0)
+    found = finsler.randers_distance(metric_of(mesh), 0)
     part = vertex_components(mesh)
     finite(found[part == part[0]])
     assert found.min() >= 0.0, "negative distance"
@@ -211,10 +211,10 @@ def curved_randers(mesh: TriMesh) -> None:
 
 def path(mesh: TriMesh) -> None:
     metric = finsler.RandersMetric.isotropic(mesh)
-    distance = finsler.randers_distance(mesh, metric, 0)
+    distance = finsler.randers_distance(metric, 0)
     reached = np.where(np.isfinite(distance), distance, -1.0)
     target = int(np.argmax(reached))
-    found = finsler.geodesic_path(mesh, metric, distance, 0, target)
+    found = finsler.geodesic_path(metric, distance, 0, target)
     finite(found.points)
     # Along edges of many faces instead of across them.
     slack = 0.5 if len(nonmanifold_edges(mesh)) else 0.2

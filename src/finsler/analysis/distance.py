@@ -10,12 +10,13 @@ from finsler.analysis.eikonal import Eikonal
 from finsler.analysis.randers_heat import RandersHeat
 from finsler.errors import InputError
 from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import FloatArray
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 
 
+@without_mesh
 def randers_distance(
-    mesh: TriMesh,
     metric: RandersMetric,
     sources: ArrayLike,
     *,
@@ -28,8 +29,8 @@ def randers_distance(
 
     Parameters
     ----------
-    mesh, metric
-        The metric's distance d(x, y) is the least ∫ F over curves from x to y.
+    metric : RandersMetric
+        Carries its mesh. Its distance d(x, y) is the least ∫ F over curves from x to y.
     sources : int or sequence of int
         A vertex, or a set of them.
     reverse : bool
@@ -61,19 +62,20 @@ def randers_distance(
     >>> mesh = primitives.plane(10, 10)
     >>> wind = np.tile([0.5, 0.0, 0.0], (mesh.n_faces, 1))
     >>> metric = RandersMetric(mesh, np.tile(np.eye(3), (mesh.n_faces, 1, 1)), wind)
-    >>> there = randers_distance(mesh, metric, 0)
-    >>> back = randers_distance(mesh, metric, 0, reverse=True)
+    >>> there = randers_distance(metric, 0)
+    >>> back = randers_distance(metric, 0, reverse=True)
     >>> mesh.vertices[110].tolist(), round(float(there[110]), 12), round(float(back[110]), 12)
     ([1.0, 0.0, 0.0], 1.5, 0.5)
     """
     if method not in ("eikonal", "heat"):
         raise InputError(f'method must be "eikonal" or "heat", not {method!r}')
     if method == "heat":
-        heat = RandersHeat(mesh, metric, solver=solver)
+        heat = RandersHeat(metric, solver=solver)
         return heat.distance(sources, reverse=reverse, each=each)
+    mesh = metric.mesh
     require("eikonal", mesh.n_vertices)
     points = vertex_set(sources, mesh.n_vertices)
-    front = Eikonal.of(mesh, metric.reversed() if reverse else metric)
+    front = Eikonal.of(metric.reversed() if reverse else metric)
     if not each:
         return front.distance(points)
     return np.stack([front.distance(points[i : i + 1]) for i in range(len(points))], axis=1)

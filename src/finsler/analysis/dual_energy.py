@@ -16,36 +16,41 @@ from finsler.analysis.arguments import vertex_functions
 from finsler.errors import InputError
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
 from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric, require_below_one
 from finsler.operator.laplacian import Laplacian
 from finsler.operator.stiffness import assemble
 
 
-def finsler_energy(mesh: TriMesh, metric: RandersMetric, u: ArrayLike) -> float:
+@without_mesh
+def finsler_energy(metric: RandersMetric, u: ArrayLike) -> float:
     """E(u) = ½ ∫ F*(∇u)² of a function (n,) that is linear on the faces.
 
     Examples
     --------
     >>> mesh = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     >>> metric = RandersMetric(mesh, [np.eye(2)], [[0.5, 0.0]])
-    >>> round(finsler_energy(mesh, metric, [0, 1, 0]), 6)  # falls against ω: 1/4 · (1/1.5)²
+    >>> round(finsler_energy(metric, [0, 1, 0]), 6)  # falls against ω: 1/4 · (1/1.5)²
     0.111111
-    >>> finsler_energy(mesh, metric, [1, 0, 1])  # falls along ω: 1/4 · (1/0.5)²
+    >>> finsler_energy(metric, [1, 0, 1])  # falls along ω: 1/4 · (1/0.5)²
     1.0
     """
-    return DualEnergy.of(mesh, metric).value(vertex_function(mesh, u, "u"))
+    return DualEnergy.of(metric).value(vertex_function(metric.mesh, u, "u"))
 
 
-def finsler_laplacian_apply(mesh: TriMesh, metric: RandersMetric, u: ArrayLike) -> FloatArray:
+@without_mesh
+def finsler_laplacian_apply(metric: RandersMetric, u: ArrayLike) -> FloatArray:
     """The nonlinear operator Δ_F u = −div(F*(∇u) ∇F*(∇u)) = S⁻¹ ∇E(u), (n,).
 
     Positive semidefinite in sign, as every Laplacian here: heat obeys ∂u/∂t = −Δ_F u. It is
     homogeneous for positive factors alone: Δ_F(−u) under ω is −Δ_F(u) under −ω.
     """
-    return DualEnergy.of(mesh, metric).gradient(vertex_function(mesh, u, "u")) / vertex_areas(mesh)
+    mesh = metric.mesh
+    return DualEnergy.of(metric).gradient(vertex_function(mesh, u, "u")) / vertex_areas(mesh)
 
 
-def finsler_laplacian_at(mesh: TriMesh, metric: RandersMetric, u: ArrayLike) -> Laplacian:
+@without_mesh
+def finsler_laplacian_at(metric: RandersMetric, u: ArrayLike) -> Laplacian:
     """The linear Laplacian that agrees with Δ_F to first order at u.
 
     Its diffusivity is the Hessian g*(p) of ½F*² at p = ∇u. As F*² is homogeneous of degree two,
@@ -53,7 +58,8 @@ def finsler_laplacian_at(mesh: TriMesh, metric: RandersMetric, u: ArrayLike) -> 
     Δ_F u. On faces where ∇u = 0 the Hessian does not exist; there it is replaced by
     M* + ω*ω*ᵀ = (g*(p) + g*(−p))/2, the same for every p.
     """
-    energy = DualEnergy.of(mesh, metric)
+    energy = DualEnergy.of(metric)
+    mesh = metric.mesh
     return Laplacian(energy.hessian(vertex_function(mesh, u, "u")), vertex_areas(mesh))
 
 
@@ -67,13 +73,9 @@ class DualEnergy:
     hats: FloatArray
 
     @classmethod
-    def of(cls, mesh: TriMesh, metric: RandersMetric) -> DualEnergy:
-        """The energy of a valid metric of this mesh."""
-        own = metric.mesh
-        if own is not mesh and not (
-            np.array_equal(own.faces, mesh.faces) and np.array_equal(own.vertices, mesh.vertices)
-        ):
-            raise InputError("the metric belongs to another mesh; build it on this one")
+    def of(cls, metric: RandersMetric) -> DualEnergy:
+        """The energy of a valid metric on its mesh."""
+        mesh = metric.mesh
         require_below_one(metric.drift_squared())
         hats, axes = hat_gradients(mesh), np.stack([metric.basis.first, metric.basis.second], 1)
         return cls(mesh, metric.dual(), face_areas(mesh), np.einsum("fci,fai->fca", hats, axes))

@@ -25,13 +25,14 @@ class Eikonal:
     width: float
 
     @classmethod
-    def of(cls, mesh: TriMesh, metric: RandersMetric) -> Eikonal:
-        """What the solver needs of a mesh and a metric, for any number of sources."""
+    def of(cls, metric: RandersMetric) -> Eikonal:
+        """What the solver needs of a metric on its mesh, for any number of sources."""
         from finsler.operator._compiled import corners_by_vertex
 
+        mesh = metric.mesh
         require_usable_faces(mesh)
         apex = opposite_vertices(mesh)
-        geometry = _corner_geometry(mesh, metric, apex)
+        geometry = _corner_geometry(metric, apex)
         start, corner = corners_by_vertex(mesh.faces, mesh.n_vertices)
         width = 0.5 * float(np.median(geometry[:, :, 5:7]))
         return cls(mesh, start, corner, geometry, apex, width)
@@ -56,8 +57,9 @@ def opposite_vertices(mesh: TriMesh) -> IntArray:
     return np.roll(beyond.reshape(-1, 3), -1, axis=1)
 
 
-def _corner_geometry(mesh: TriMesh, metric: RandersMetric, apex: IntArray) -> FloatArray:
+def _corner_geometry(metric: RandersMetric, apex: IntArray) -> FloatArray:
     """The nine numbers of `corner_update` for each corner, (m, 3, 9)."""
+    mesh = metric.mesh
     geometry = np.empty((mesh.n_faces, 3, 9))
     corners = mesh.vertices[mesh.faces]
     for i in range(3):

@@ -22,6 +22,7 @@ from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.measures import vertex_areas
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.solvers import factorise
 
@@ -79,8 +80,8 @@ class FinslerHeatFlow:
     iterations: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
+@without_mesh
 def finsler_heat_step(
-    mesh: TriMesh,
     metric: RandersMetric,
     u0: ArrayLike,
     t: float,
@@ -103,9 +104,8 @@ def finsler_heat_step(
 
     Parameters
     ----------
-    mesh : TriMesh
     metric : RandersMetric
-        On this mesh. Heat runs faster along ω than against it (see the module's first lines).
+        Heat runs faster along ω than against it (see the module's first lines).
     u0 : (n,)
     t : float
         Length of the step, above 0. Heat spreads over some √t, in lengths measured by F.
@@ -119,7 +119,7 @@ def finsler_heat_step(
     Raises
     ------
     InputError
-        A wrong shape, a value that is not finite, t ≤ 0, a metric of another mesh or not valid.
+        A wrong shape, a value that is not finite, t ≤ 0, a metric that is not valid.
     ConvergenceError
         The tolerance was not reached.
 
@@ -130,18 +130,18 @@ def finsler_heat_step(
     >>> plain = RandersMetric.isotropic(mesh)
     >>> metric = RandersMetric(mesh, plain.M, np.tile([0.5, 0.0, 0.0], (mesh.n_faces, 1)))
     >>> x = mesh.vertices[:, 0]
-    >>> step = finsler_heat_step(mesh, metric, np.exp(-20 * (x - 0.5) ** 2), t=0.01)
+    >>> step = finsler_heat_step(metric, np.exp(-20 * (x - 0.5) ** 2), t=0.01)
     >>> bool(np.average(x, weights=step.u) > 0.51), step.energy_after < step.energy_before
     (True, True)
     """
     if not (np.isfinite(t) and t > 0.0):
         raise InputError(f"t is {t}; the length of a step must be finite and above 0")
     limits = _Limits(tolerance, max_iterations)
-    return _step(DualEnergy.of(mesh, metric), vertex_function(mesh, u0, "u0"), float(t), limits)
+    return _step(DualEnergy.of(metric), vertex_function(metric.mesh, u0, "u0"), float(t), limits)
 
 
+@without_mesh
 def finsler_heat_flow(
-    mesh: TriMesh,
     metric: RandersMetric,
     u0: ArrayLike,
     times: ArrayLike,
@@ -162,8 +162,8 @@ def finsler_heat_flow(
     if not (np.isfinite(grid).all() and (np.diff(grid) > 0.0).all()):
         raise InputError("times must be finite, above 0 and strictly rising; sort them")
     limits = _Limits(tolerance, max_iterations)
-    energy = DualEnergy.of(mesh, metric)
-    states: list[FloatArray] = [vertex_function(mesh, u0, "u0")]
+    energy = DualEnergy.of(metric)
+    states: list[FloatArray] = [vertex_function(metric.mesh, u0, "u0")]
     steps: list[FinslerHeatStep] = []
     for gap in np.diff(grid):
         steps.append(_step(energy, states[-1], float(gap), limits))

@@ -14,7 +14,8 @@ from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import FloatArray
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
@@ -133,7 +134,8 @@ def diffuser(
     return diffused
 
 
-def drift_source(mesh: TriMesh, metric: RandersMetric) -> FloatArray:
+@without_mesh
+def drift_source(metric: RandersMetric) -> FloatArray:
     """div(ω*) at the vertices, (n,): the source of the simplified Finsler heat equation.
 
     Weakly, S_i div(ω*)_i = −Σ_faces area ⟨ω*, ∇φ_i⟩ with the lumped mass S. No heat crosses the
@@ -143,17 +145,14 @@ def drift_source(mesh: TriMesh, metric: RandersMetric) -> FloatArray:
     Raises
     ------
     InputError
-        The metric belongs to another mesh, or is not valid.
+        The metric is not valid.
     """
-    return _drift_load(mesh, metric) / vertex_areas(mesh)
+    return _drift_load(metric) / vertex_areas(metric.mesh)
 
 
+@without_mesh
 def finsler_flow(
-    spectrum: Spectrum,
-    mesh: TriMesh,
-    metric: RandersMetric,
-    u0: ArrayLike,
-    t: float | ArrayLike,
+    spectrum: Spectrum, metric: RandersMetric, u0: ArrayLike, t: float | ArrayLike
 ) -> FloatArray:
     """The paper's simplified Finsler heat equation ∂u/∂t = div(D_F ∇u) + div(ω*) (Eq. 25 to 29).
 
@@ -165,8 +164,7 @@ def finsler_flow(
     Parameters
     ----------
     spectrum : Spectrum
-        Of the metric's operator, `laplacian(mesh, metric.diffusivity())`.
-    mesh : TriMesh
+        Of the metric's operator, `laplacian(metric.mesh, metric.diffusivity())`.
     metric : RandersMetric
     u0 : (n,) or (n, c)
     t : float or (times,)
@@ -179,16 +177,17 @@ def finsler_flow(
     Raises
     ------
     InputError
-        As for [`diffuse`][finsler.diffuse]; the metric or spectrum belongs to another mesh.
+        As for [`diffuse`][finsler.diffuse]; the spectrum belongs to another mesh.
     """
     times = _checked_times(t)
+    mesh = metric.mesh
     if len(spectrum.eigenvectors) != mesh.n_vertices:
         raise InputError(
-            f"the spectrum has {len(spectrum.eigenvectors)} vertices, the mesh {mesh.n_vertices};"
-            " take that of the metric's operator on this mesh"
+            f"the spectrum has {len(spectrum.eigenvectors)} vertices, the metric's mesh"
+            f" {mesh.n_vertices}; take that of the metric's operator"
         )
     start = spectrum.coefficients(u0)
-    source = spectrum.eigenvectors.T @ _drift_load(mesh, metric)
+    source = spectrum.eigenvectors.T @ _drift_load(metric)
     found = []
     for time in np.atleast_1d(times):
         heat = scaled_rows(_decay(spectrum.eigenvalues, time), start)
@@ -197,12 +196,9 @@ def finsler_flow(
     return found[0] if times.ndim == 0 else np.stack(found)
 
 
-def _drift_load(mesh: TriMesh, metric: RandersMetric) -> FloatArray:
+def _drift_load(metric: RandersMetric) -> FloatArray:
     """−Σ_faces area ⟨ω*, ∇φ_i⟩ for each vertex i, (n,)."""
-    if len(metric.M) != mesh.n_faces:
-        raise InputError(
-            f"the metric has {len(metric.M)} faces, the mesh {mesh.n_faces}; build it on this mesh"
-        )
+    mesh = metric.mesh
     omega = metric.basis.vectors(metric.dual().omega)
     outflow = np.einsum("f,fi,fci->fc", face_areas(mesh), omega, hat_gradients(mesh))
     load = np.bincount(mesh.faces.ravel(), -outflow.ravel(), mesh.n_vertices)

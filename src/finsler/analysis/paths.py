@@ -12,7 +12,8 @@ from finsler.analysis.eikonal import opposite_vertices, update_geometry
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.health import warn_of
 from finsler.mesh.topology import edges, nonmanifold_edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 
 # A crossing closer than this share of an edge to its end is that end.
@@ -40,8 +41,8 @@ class GeodesicPath:
     length: float
 
 
+@without_mesh
 def geodesic_path(
-    mesh: TriMesh,
     metric: RandersMetric,
     distance: ArrayLike,
     sources: ArrayLike,
@@ -57,7 +58,7 @@ def geodesic_path(
 
     Parameters
     ----------
-    mesh, metric
+    metric : RandersMetric
     distance : (n,)
         From `randers_distance` or `RandersHeat`, with the same sources and `reverse`.
     sources : int or sequence of int
@@ -78,10 +79,11 @@ def geodesic_path(
     >>> from finsler.analysis.distance import randers_distance
     >>> mesh = primitives.plane(10, 10, jitter=0.3)
     >>> metric = RandersMetric.isotropic(mesh)
-    >>> path = geodesic_path(mesh, metric, randers_distance(mesh, metric, 0), 0, 120)
+    >>> path = geodesic_path(metric, randers_distance(metric, 0), 0, 120)
     >>> round(path.length, 9), path.points[-1].tolist()
     (1.414213562, [1.0, 1.0, 0.0])
     """
+    mesh = metric.mesh
     values = np.asarray(distance, dtype=np.float64)
     if values.shape != (mesh.n_vertices,):
         raise InputError(f"distance must have shape ({mesh.n_vertices},), not {values.shape}")
@@ -92,7 +94,7 @@ def geodesic_path(
     values = values.copy()
     values[ends] = 0.0
     used = metric.reversed() if reverse else metric
-    tracer = _Tracer(mesh, used, values, frozenset(int(v) for v in ends))
+    tracer = _Tracer(used, values, frozenset(int(v) for v in ends))
     tracer.run(goal)
     order = slice(None) if reverse else slice(None, None, -1)
     points, faces = np.array(tracer.points)[order], np.array(tracer.faces, dtype=np.int64)[order]
@@ -112,11 +114,12 @@ class _Tracer:
     """Steps back from place to place and collects the points, faces and length of the way."""
 
     def __init__(
-        self, mesh: TriMesh, metric: RandersMetric, distance: FloatArray, sources: frozenset[int]
+        self, metric: RandersMetric, distance: FloatArray, sources: frozenset[int]
     ) -> None:
         from finsler.operator._compiled import corners_by_vertex
 
-        self.mesh, self.metric, self.distance, self.sources = mesh, metric, distance, sources
+        self.metric, self.distance, self.sources = metric, distance, sources
+        self.mesh = mesh = metric.mesh
         self.start, self.corner = corners_by_vertex(mesh.faces, mesh.n_vertices)
         table = edges(mesh)
         # The way does not cross an edge of many faces, but follows it.

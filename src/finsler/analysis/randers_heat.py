@@ -14,6 +14,7 @@ from finsler.errors import ConvergenceError
 from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients
 from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.drift import DriftOperator, default_epsilon, drift_operator
 from finsler.solvers import Solve, factorise, factorise_unsymmetric, iterate, iterate_decaying
@@ -23,7 +24,7 @@ _BLOCK = 16
 _SOURCE = 1e250
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class RandersHeat:
     """Randers distances from one factorisation, for many sources.
 
@@ -33,7 +34,7 @@ class RandersHeat:
 
     Parameters
     ----------
-    mesh, metric
+    metric : RandersMetric
     epsilon : float, optional
         See [`default_epsilon`][finsler.operator.drift.default_epsilon]. Should u come out negative
         somewhere, ε is raised by half and the system factorised anew, for this and later calls.
@@ -51,19 +52,22 @@ class RandersHeat:
         u stays negative even at ten times the first ε: the mesh is too coarse for the metric.
     """
 
-    mesh: TriMesh
     metric: RandersMetric
-    epsilon: float | None = None
-    solver: str = "auto"
+    epsilon: float
+    solver: str
     _operator: DriftOperator = field(init=False, repr=False)
     _solvers: tuple[Solve, Solve] = field(init=False, repr=False)
     _poisson: Solve = field(init=False, repr=False)
     _component: IntArray = field(init=False, repr=False)
     _local: dict[str, FloatArray] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self.solver = choose("heat", self.mesh.n_vertices, self.solver)
-        first = default_epsilon(self.mesh, self.metric) if self.epsilon is None else self.epsilon
+    @without_mesh
+    def __init__(
+        self, metric: RandersMetric, *, epsilon: float | None = None, solver: str = "auto"
+    ) -> None:
+        self.metric = metric
+        self.solver = choose("heat", self.mesh.n_vertices, solver)
+        first = default_epsilon(metric) if epsilon is None else epsilon
         self._largest = 10.0 * first
         self._factorise(first)
         flbo = self._operator.laplacian
@@ -73,11 +77,16 @@ class RandersHeat:
         direct = self.solver == "direct"
         self._poisson = (factorise if direct else iterate)(sparse.csr_array(regular))
         self._component = csgraph.connected_components(flbo.stiffness, directed=False)[1]
-        self._local = _local_arrays(self.mesh, self.metric)
+        self._local = _local_arrays(metric)
+
+    @property
+    def mesh(self) -> TriMesh:
+        """The mesh of the metric."""
+        return self.metric.mesh
 
     def _factorise(self, epsilon: float) -> None:
         self.epsilon = epsilon
-        self._operator = drift_operator(self.mesh, self.metric, epsilon=epsilon)
+        self._operator = drift_operator(self.metric, epsilon=epsilon)
         matrix = self._operator.matrix
         if self.solver == "direct":
             self._solvers = factorise_unsymmetric(matrix)
@@ -138,8 +147,9 @@ class RandersHeat:
             self._factorise(raised)
 
 
-def _local_arrays(mesh: TriMesh, metric: RandersMetric) -> dict[str, FloatArray]:
+def _local_arrays(metric: RandersMetric) -> dict[str, FloatArray]:
     """What `unit_flux` needs of each face, in the coordinates of the metric's basis."""
+    mesh = metric.mesh
     gradients = np.stack(
         [metric.basis.coordinates(g) for g in hat_gradients(mesh).transpose(1, 0, 2)], axis=1
     )

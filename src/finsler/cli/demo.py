@@ -150,7 +150,7 @@ def _trips(mesh: TriMesh) -> list[Trip]:
 
     target = int(np.argmin(mesh.vertices @ [1.0, -0.7, -0.4]))
     metric = wind_metric(mesh, _WIND)
-    return traced(mesh, metric, [nearest_vertex(mesh)], [False, True], target=target)
+    return traced(metric, [nearest_vertex(mesh)], [False, True], target=target)
 
 
 def _draw_distances(path: Path, mesh: TriMesh, trips: list[Trip]) -> None:

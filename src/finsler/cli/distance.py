@@ -37,7 +37,6 @@ from finsler.cli.results import (
 from finsler.cli.trips import Method, Trip, corners, functions_of, summary, traced
 
 if TYPE_CHECKING:
-    from finsler.mesh import TriMesh
     from finsler.metric import RandersMetric
 
 _OPTIONS = {
@@ -167,9 +166,9 @@ def distance(
     ways = [False, True] if both else [reverse]
     lengths = choice.metric(surface)
     if method is Method.heat:
-        trips = _by_heat(surface, lengths, sources, ways, taken, path_to)
+        trips = _by_heat(lengths, sources, ways, taken, path_to)
     else:
-        trips = traced(surface, lengths, sources, ways, method, path_to)
+        trips = traced(lengths, sources, ways, method, path_to)
 
     if out is not None:
         functions = functions_of(trips)
@@ -194,7 +193,6 @@ def distance(
 
 
 def _by_heat(
-    mesh: TriMesh,
     metric: RandersMetric,
     sources: list[int],
     ways: list[bool],
@@ -206,13 +204,13 @@ def _by_heat(
 
     trips = []
     with working(f"distance, {solver} solver"):
-        heat = RandersHeat(mesh, metric, solver=solver)
+        heat = RandersHeat(metric, solver=solver)
         for way in ways:
             found = heat.distance(sources, reverse=way)
             path = (
                 None
                 if target is None
-                else geodesic_path(mesh, metric, found, sources, target, reverse=way)
+                else geodesic_path(metric, found, sources, target, reverse=way)
             )
             trips.append(Trip(found, way, path))
     return trips

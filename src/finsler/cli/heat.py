@@ -180,7 +180,7 @@ def heat(
     start = _start(operator.mass, sources, amount)
     if finsler_source:
         flow = _spectral_flow(
-            operator, pairs, taken, lambda basis, t: finsler_flow(basis, unit, metric, start, t)
+            operator, pairs, taken, lambda basis, t: finsler_flow(basis, metric, start, t)
         )
     elif spectral:
         flow = _spectral_flow(operator, pairs, taken, lambda basis, t: diffuse(basis, start, t))

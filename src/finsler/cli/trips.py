@@ -40,7 +40,6 @@ class Trip:
 
 
 def traced(
-    mesh: TriMesh,
     metric: RandersMetric,
     sources: list[int],
     ways: list[bool],
@@ -54,17 +53,17 @@ def traced(
         if method is Method.geodesic:
             from finsler.analysis.geodesic import geodesic_distance
 
-            found = [geodesic_distance(mesh, sources, method="heat")]
+            found = [geodesic_distance(metric.mesh, sources, method="heat")]
         elif method is Method.heat:
-            solver = RandersHeat(mesh, metric)
+            solver = RandersHeat(metric)
             found = [solver.distance(sources, reverse=way) for way in ways]
         else:
-            found = [randers_distance(mesh, metric, sources, reverse=way) for way in ways]
+            found = [randers_distance(metric, sources, reverse=way) for way in ways]
     if target is None:
         return [Trip(d, way) for d, way in zip(found, ways, strict=True)]
     with working("path"):
         return [
-            Trip(d, way, geodesic_path(mesh, metric, d, sources, target, reverse=way))
+            Trip(d, way, geodesic_path(metric, d, sources, target, reverse=way))
             for d, way in zip(found, ways, strict=True)
         ]
 

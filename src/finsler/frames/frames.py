@@ -41,6 +41,8 @@ class FaceFrames:
 
     Attributes
     ----------
+    mesh : TriMesh
+        The mesh they belong to.
     u_max, u_min : (m, 3)
         Unit directions of maximal and minimal curvature, or the user's.
     normal : (m, 3)
@@ -50,6 +52,7 @@ class FaceFrames:
         that a flat surface scores 0). Directions of faces below 0.1 were filled in from around.
     """
 
+    mesh: TriMesh
     u_max: FloatArray
     u_min: FloatArray
     normal: FloatArray
@@ -81,7 +84,7 @@ class FaceFrames:
                 f" ({int(bad.sum())} such faces); give a direction with a tangential part"
             )
         unit = tangent / length[:, None]
-        return cls(unit, np.cross(normal, unit), normal, np.ones(mesh.n_faces))
+        return cls(mesh, unit, np.cross(normal, unit), normal, np.ones(mesh.n_faces))
 
     @property
     def basis(self) -> TangentBasis:
@@ -92,6 +95,7 @@ class FaceFrames:
         """Frames turned by theta around the normal, counter-clockwise seen from outside."""
         c, s = np.cos(theta), np.sin(theta)
         return FaceFrames(
+            self.mesh,
             c * self.u_max + s * self.u_min,
             c * self.u_min - s * self.u_max,
             self.normal,
@@ -145,7 +149,7 @@ def principal_frames(mesh: TriMesh, *, smoothing: int = 10) -> FaceFrames:
     angle = angle + np.pi * _flips(transport, angle, mesh.n_faces)
     u_max = np.cos(angle)[:, None] * basis.first + np.sin(angle)[:, None] * basis.second
     normal = np.cross(basis.first, basis.second)
-    return FaceFrames(u_max, np.cross(normal, u_max), normal, confidence)
+    return FaceFrames(mesh, u_max, np.cross(normal, u_max), normal, confidence)
 
 
 @dataclass(frozen=True, eq=False)

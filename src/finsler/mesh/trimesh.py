@@ -62,6 +62,17 @@ class TriMesh:
         return f"TriMesh({self.n_vertices} vertices, {self.n_faces} faces)"
 
 
+def require_same_mesh(own: TriMesh, mesh: TriMesh, what: str) -> None:
+    """Raise unless what belongs to `own` belongs to `mesh`: equal vertices and faces will do."""
+    if own is mesh:
+        return
+    if not (np.array_equal(own.faces, mesh.faces) and np.array_equal(own.vertices, mesh.vertices)):
+        raise InputError(
+            f"the {what} belong to another mesh ({own.n_vertices} vertices, {own.n_faces} faces;"
+            f" this one has {mesh.n_vertices} and {mesh.n_faces}); make them from this one"
+        )
+
+
 def _checked_vertices(values: ArrayLike) -> FloatArray:
     try:
         vertices = np.array(values, dtype=np.float64)

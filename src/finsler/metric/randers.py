@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames
 from finsler.mesh.measures import TangentBasis, face_basis
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import FloatArray, TriMesh, require_same_mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,13 @@ class RandersMetric:
         `omega_axis` is the axis along which ω lies before it is turned: "max" is the paper's
         text, ‖ω‖_{M⁻¹} = τ/√(1+α); "min" gives ‖ω‖_{M⁻¹} = τ, which is the size that ω has in
         the authors' released code.
+
+        Raises
+        ------
+        InputError
+            Frames of another mesh, α ≤ −1, τ of wrong shape, or ‖ω‖_{M⁻¹} ≥ 1 on a face.
         """
+        require_same_mesh(frames.mesh, mesh, "frames")
         require_anisotropy(alpha)
         c, s = np.cos(theta), np.sin(theta)
         turn = np.array([[c, -s], [s, c]])

@@ -12,7 +12,7 @@ from scipy import sparse
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
 from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import FloatArray, TriMesh, require_same_mesh
 from finsler.metric.randers import axis_vector, face_field, require_anisotropy, require_below_one
 from finsler.operator.laplacian import Laplacian
 from finsler.operator.stiffness import assemble
@@ -110,6 +110,8 @@ def angle_stack(
     """
     require_anisotropy(alpha)
     theta = angles_of(angles)
+    if frames is not None:
+        require_same_mesh(frames.mesh, mesh, "frames")
     require("stack", mesh.n_vertices, angles=len(theta))
     frames = principal_frames(mesh) if frames is None else frames
     slow = 1.0 / (1.0 + alpha)

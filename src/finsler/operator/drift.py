@@ -11,6 +11,7 @@ from finsler.errors import InputError
 from finsler.mesh.measures import face_areas, hat_gradients
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian, laplacian
 
@@ -37,10 +38,9 @@ class DriftOperator:
     epsilon: float
 
 
-def drift_operator(
-    mesh: TriMesh, metric: RandersMetric, *, epsilon: float | None = None
-) -> DriftOperator:
-    """Assemble the drift operator of a Randers metric.
+@without_mesh
+def drift_operator(metric: RandersMetric, *, epsilon: float | None = None) -> DriftOperator:
+    """Assemble the drift operator of a Randers metric on its mesh.
 
     The drift enters in its skew form, C = (G − Gᵀ)/2 with G_ij = ∫ φ_i ⟨ω*, ∇φ_j⟩, so that turning
     ω round is transposing the matrix. The difference to G is the term ε div(ω*) u, which vanishes
@@ -58,21 +58,23 @@ def drift_operator(
     large enough, see [`default_epsilon`][finsler.operator.drift.default_epsilon], and solvers
     check the sign of what they compute.
     """
-    chosen = default_epsilon(mesh, metric) if epsilon is None else epsilon
+    chosen = default_epsilon(metric) if epsilon is None else epsilon
     if not (np.isfinite(chosen) and chosen > 0.0):
         raise InputError(f"epsilon is {chosen}; it must be a positive number")
+    mesh = metric.mesh
     flbo = laplacian(mesh, metric.diffusivity())
     wind = metric.basis.vectors(metric.dual().omega)
     matrix = (
         sparse.diags_array(flbo.mass)
         + 2.0 * chosen * skew_drift(mesh, wind)
         + chosen**2 * flbo.stiffness
-        + chosen * sparse.diags_array(_boundary_term(mesh, metric))
+        + chosen * sparse.diags_array(_boundary_term(metric))
     )
     return DriftOperator(sparse.csr_array(matrix), flbo, chosen)
 
 
-def default_epsilon(mesh: TriMesh, metric: RandersMetric) -> float:
+@without_mesh
+def default_epsilon(metric: RandersMetric) -> float:
     """ε = ½ h^{2/3} L^{1/3}, between the resolution and the size of the surface.
 
     h is the mean over faces of the longest side and L the square root of the area, both measured
@@ -80,6 +82,7 @@ def default_epsilon(mesh: TriMesh, metric: RandersMetric) -> float:
     discretisation, which grows with h/ε; at 20,000 vertices ε is about twice h. On the
     meshes we tried that kept the solution positive for ‖ω‖_{M⁻¹} up to 0.95 from 3,000 vertices on.
     """
+    mesh = metric.mesh
     corners = mesh.vertices[mesh.faces]
     sides = [metric.basis.coordinates(corners[:, i] - corners[:, i - 1]) for i in range(3)]
     squared = [np.einsum("fi,fij,fj->f", side, metric.M, side) for side in sides]
@@ -99,8 +102,9 @@ def skew_drift(mesh: TriMesh, vectors: FloatArray) -> sparse.csr_array:
     return sparse.csr_array((values, (rows, columns)), shape)
 
 
-def _boundary_term(mesh: TriMesh, metric: RandersMetric) -> FloatArray:
+def _boundary_term(metric: RandersMetric) -> FloatArray:
     """½ ∮ φ_i ‖n‖_{M*} for each vertex, (n,), n the unit normal of the boundary in its face."""
+    mesh = metric.mesh
     table = edges(mesh)
     halfedge = np.flatnonzero(table.counts[table.of_halfedge] == 1)
     face, side = halfedge // 3, halfedge % 3

@@ -72,7 +72,8 @@ def albo(
 ) -> Laplacian:
     """The anisotropic Laplacian of ACSCNN: D = R_θ diag(1/(1+α), 1) R_θᵀ in (û_M, û_m).
 
-    Diffusion along R_θ û_M is slowed by 1 + α. `frames` default to those of principal curvature.
+    Diffusion along R_θ û_M is slowed by 1 + α. `frames`, of this mesh,
+    default to those of principal curvature.
     """
     return flbo(mesh, alpha=alpha, tau=0.0, theta=theta, frames=frames)
 

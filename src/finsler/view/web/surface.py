@@ -113,7 +113,7 @@ class Surface:
         return diffuser(stack[0], time * area, steps=_HEAT_STEPS)(spike)
 
     def _distance(self, metric: Anisotropy, vertex: int, *, reverse: bool) -> FloatArray:
-        return randers_distance(self.mesh, self._metric(metric), vertex, reverse=reverse)
+        return randers_distance(self._metric(metric), vertex, reverse=reverse)
 
     def _new_metric(self, metric: Anisotropy) -> RandersMetric:
         return RandersMetric.from_curvature(
