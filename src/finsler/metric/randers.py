@@ -179,6 +179,10 @@ class RandersMetric:
         """The metric F(−v): the same ways travelled backwards."""
         return RandersMetric(self.mesh, self.M, -self.omega, basis=self.basis)
 
+    def inverse_tensor(self) -> FloatArray:
+        """M⁻¹ per face, (m, 2, 2) in `basis`."""
+        return _inverse(self.M)
+
     def drift_squared(self) -> FloatArray:
         """⟨ω, M⁻¹ω⟩ = ‖ω‖²_{M⁻¹} per face, (m,): 0 where F is symmetric, 1 where it degenerates."""
         raised = _apply(_inverse(self.M), self.omega)
@@ -246,6 +250,8 @@ def _tangent_tensor(value: ArrayLike, mesh: TriMesh, basis: TangentBasis) -> Flo
         raise InputError(f"M must have shape ({m}, 2, 2) or ({m}, 3, 3), not {tensor.shape}")
     if not np.isfinite(tensor).all():
         raise InputError("M holds values that are not finite")
+    if tensor.shape[1] == 2:
+        tensor = distinct_rows(tensor)
     skew = np.abs(tensor - np.swapaxes(tensor, 1, 2)).max(axis=(1, 2))
     size = np.abs(tensor).max(axis=(1, 2))
     if not (skew <= 1e-9 * size).all():
@@ -253,7 +259,7 @@ def _tangent_tensor(value: ArrayLike, mesh: TriMesh, basis: TangentBasis) -> Flo
     if tensor[0].size == 9:
         axes = np.stack([basis.first, basis.second], axis=1)
         tensor = np.einsum("fai,fij,fbj->fab", axes, tensor, axes, optimize=True)
-    return 0.5 * (tensor + np.swapaxes(tensor, 1, 2))
+    return np.broadcast_to(0.5 * (tensor + np.swapaxes(tensor, 1, 2)), (m, 2, 2))
 
 
 def _tangent_vector(value: ArrayLike, mesh: TriMesh, basis: TangentBasis, name: str) -> FloatArray:
@@ -266,11 +272,17 @@ def _tangent_vector(value: ArrayLike, mesh: TriMesh, basis: TangentBasis, name: 
     return basis.coordinates(vector) if vector[0].size == 3 else vector
 
 
+def distinct_rows(array: FloatArray) -> FloatArray:
+    """The array, or its first row alone where it is one row broadcast to all faces."""
+    return array[:1] if array.strides[0] == 0 else array
+
+
 def _inverse(tensor: FloatArray) -> FloatArray:
     """Inverse of symmetric 2×2 tensors in closed form, far cheaper than a LAPACK call for each."""
-    a, b, d = tensor[:, 0, 0], tensor[:, 0, 1], tensor[:, 1, 1]
+    rows = distinct_rows(tensor)
+    a, b, d = rows[:, 0, 0], rows[:, 0, 1], rows[:, 1, 1]
     adjugate = np.stack([d, -b, -b, a], axis=1).reshape(-1, 2, 2)
-    return adjugate / (a * d - b * b)[:, None, None]
+    return np.broadcast_to(adjugate / (a * d - b * b)[:, None, None], tensor.shape)
 
 
 def _apply(tensor: FloatArray, vector: FloatArray) -> FloatArray:
@@ -278,6 +290,7 @@ def _apply(tensor: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def _require_positive(tensor: FloatArray) -> None:
+    tensor = distinct_rows(tensor)
     trace = np.trace(tensor, axis1=1, axis2=2)
     determinant = tensor[:, 0, 0] * tensor[:, 1, 1] - tensor[:, 0, 1] ** 2
     bad = ~((trace > 0) & (determinant > 1e-14 * trace**2))

@@ -183,12 +183,14 @@ def strength_operators(
             f"strength must be one number a face ({len(geometry.areas)}),"
             f" not {tuple(strength.shape)}"
         )
-    require_below_one((strength.detach() ** 2).double().cpu().numpy())
-    parts = _angle_parts(geometry, 1.0 / (1.0 - strength**2))
-    coefficients = torch.as_tensor(angle_coefficients(angles_of(angles), alpha)).to(parts)
+    tensor = torch.diag(strength.new_tensor([1.0 + alpha, 1.0])).expand(len(strength), 2, 2)
+    # ω of this strength along the second axis, where M is the identity.
+    omega = torch.stack([torch.zeros_like(strength), strength], dim=1)
+    parts = _turning_parts(geometry, randers_diffusivity(tensor, omega))
+    coefficients = torch.as_tensor(angle_coefficients(angles_of(angles))).to(parts)
     reference = None
     if normalization == "reference":
-        plain = _angle_parts(geometry, torch.ones_like(strength))
+        plain = _turning_parts(geometry, randers_diffusivity(tensor, torch.zeros_like(omega)))
         reference = coefficients @ plain.index_select(1, geometry.diagonal)
     return rescale_torch(
         geometry,
@@ -199,11 +201,13 @@ def strength_operators(
     )
 
 
-def _angle_parts(geometry: MeshGeometry, weight: Tensor) -> Tensor:
-    """Stiffness values (3, nnz) of the identity, diag(1, −1) and the exchange of axes, weighted."""
-    tensors = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]], [[0.0, 1.0], [1.0, 0.0]]]
-    basic = torch.tensor(tensors, dtype=weight.dtype, device=weight.device)
-    return assemble_torch(geometry, weight[:, None, None] * basic[:, None])
+def _turning_parts(geometry: MeshGeometry, diffusivity: Tensor) -> Tensor:
+    """Stiffness values (3, nnz) of a I, S and JS for D = a I + S (m, 2, 2), as in `angle_stack`."""
+    mean = 0.5 * (diffusivity[:, 0, 0] + diffusivity[:, 1, 1])
+    half, mixed = diffusivity[:, 0, 0] - mean, diffusivity[:, 0, 1]
+    none = torch.zeros_like(mean)
+    entries = [mean, none, none, mean, half, mixed, mixed, -half, -mixed, half, half, mixed]
+    return assemble_torch(geometry, torch.stack(entries).reshape(3, 2, 2, -1).permute(0, 3, 1, 2))
 
 
 def _scale(geometry: MeshGeometry, diagonal: Tensor) -> Tensor:

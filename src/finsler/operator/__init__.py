@@ -7,6 +7,7 @@ from finsler.operator.export import load_operators, save_operators
 from finsler.operator.laplacian import Laplacian, albo, flbo, laplacian, lbo
 from finsler.operator.mass import consistent_mass, lumped_mass
 from finsler.operator.rescale import ChebyshevOperators, chebyshev_operators, largest_eigenvalue
+from finsler.operator.spec import OperatorSpec
 
 __all__ = [
     "AngleStack",
@@ -14,6 +15,7 @@ __all__ = [
     "DelaunayLaplacian",
     "DriftOperator",
     "Laplacian",
+    "OperatorSpec",
     "albo",
     "angle_stack",
     "chebyshev_operators",

@@ -12,8 +12,8 @@ from scipy import sparse
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
 from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray, TriMesh, require_same_mesh
-from finsler.metric.randers import axis_vector, face_field, require_anisotropy, require_below_one
+from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.metric.randers import RandersMetric, distinct_rows
 from finsler.operator.laplacian import Laplacian
 from finsler.operator.stiffness import assemble
 
@@ -82,7 +82,7 @@ class AngleStack:
 
 
 def angle_stack(
-    mesh: TriMesh,
+    surface: TriMesh | RandersMetric,
     *,
     alpha: float = 10.0,
     tau: float | FloatArray = 0.1,
@@ -92,14 +92,17 @@ def angle_stack(
 ) -> AngleStack:
     """The FLBO at several angles: `angles` evenly spaced in [0, π), or the angles given.
 
-    With H_θ = a I + b (cos 2θ P + sin 2θ Q), P = diag(1, −1), Q the exchange of axes,
-    a, b = (1/(1+α) ± 1)/2, and ω entering by the factor 1/λ(x) that no angle changes, three
-    assemblies serve any number of angles. Arguments as for [`flbo`][finsler.flbo].
+    Of a mesh with the paper's metric, whose options are those of [`flbo`][finsler.flbo], or of any
+    Randers metric: at the angle θ both M and ω are turned by θ around the normal. The diffusivity
+    D = M⁻¹/λ is a I + S with S symmetric and of trace 0, and turning it by θ gives
+    a I + cos 2θ S + sin 2θ JS, J the turn by 90°: three assemblies serve any number of angles.
+    ω enters by the factor 1/λ(x), which no angle changes.
 
     Raises
     ------
     InputError
-        As for `flbo`, or more memory is needed than is free.
+        As for `flbo`; options of the paper's metric beside another one; or more memory is needed
+        than is free.
 
     Examples
     --------
@@ -108,27 +111,34 @@ def angle_stack(
     >>> stack.values.shape[0], np.degrees(stack.theta).tolist()
     (4, [0.0, 45.0, 90.0, 135.0])
     """
-    require_anisotropy(alpha)
     theta = angles_of(angles)
-    if frames is not None:
-        require_same_mesh(frames.mesh, mesh, "frames")
-    require("stack", mesh.n_vertices, angles=len(theta))
-    frames = principal_frames(mesh) if frames is None else frames
-    slow = 1.0 / (1.0 + alpha)
-    drift_squared = (axis_vector(omega_axis) ** 2 @ [slow, 1.0]) * face_field(tau, mesh, "tau") ** 2
-    require_below_one(drift_squared)
-    weight = 1.0 / (1.0 - drift_squared)
+    if isinstance(surface, RandersMetric):
+        if (alpha, frames, omega_axis) != (10.0, None, "max") or not np.array_equal(tau, 0.1):
+            raise InputError(
+                "alpha, tau, frames and omega_axis make the metric of a mesh, and a metric is given"
+                " already; leave them out"
+            )
+        require("stack", surface.mesh.n_vertices, angles=len(theta))
+        return _metric_stack(surface, theta)
+    require("stack", surface.n_vertices, angles=len(theta))
+    frames = principal_frames(surface) if frames is None else frames
+    metric = RandersMetric.from_curvature(
+        surface, frames, alpha=alpha, tau=tau, omega_axis=omega_axis
+    )
+    return _metric_stack(metric, theta)
 
-    identity, difference, exchange = (1.0, 0.0, 1.0), (1.0, 0.0, -1.0), (0.0, 1.0, 0.0)
-    tensors = np.array([[identity, difference, exchange]])
-    coefficients = angle_coefficients(theta, alpha)
+
+def _metric_stack(metric: RandersMetric, theta: FloatArray) -> AngleStack:
     from finsler.operator._compiled import combine
 
-    parts = assemble(mesh, frames.basis, tensors, weight)
+    margin = metric.margin()
+    weight, tensors = 1.0 / margin, _turning_tensors(metric)
+    coefficients = angle_coefficients(theta)
+    parts = assemble(metric.mesh, metric.basis, tensors, weight)
     if np.ptp(weight) == 0.0:
         reference = parts.values[:, parts.diagonal] / weight[0]
     else:
-        reference = assemble(mesh, frames.basis, tensors).values[:, parts.diagonal]
+        reference = assemble(metric.mesh, metric.basis, tensors).values[:, parts.diagonal]
     return AngleStack(
         theta=theta,
         indptr=parts.indptr,
@@ -140,12 +150,19 @@ def angle_stack(
     )
 
 
-def angle_coefficients(theta: FloatArray, alpha: float) -> FloatArray:
-    """Factors (a, 3) of W_I, W_P and W_Q at each angle."""
-    slow = 1.0 / (1.0 + alpha)
-    half = 0.5 * (slow - 1.0)
-    mean = np.full_like(theta, 0.5 * (slow + 1.0))
-    return np.stack([mean, half * np.cos(2.0 * theta), half * np.sin(2.0 * theta)], axis=1)
+def _turning_tensors(metric: RandersMetric) -> FloatArray:
+    """Of M⁻¹ = a I + S: a I, S and JS as (m, 3, 3), or (1, 3, 3) where all faces have one M."""
+    inverse = distinct_rows(metric.inverse_tensor())
+    mean = 0.5 * (inverse[:, 0, 0] + inverse[:, 1, 1])
+    half, mixed = 0.5 * (inverse[:, 0, 0] - inverse[:, 1, 1]), inverse[:, 0, 1]
+    none = np.zeros_like(mean)
+    rows = [mean, none, mean, half, mixed, -half, -mixed, half, mixed]
+    return np.stack(rows, axis=1).reshape(-1, 3, 3)
+
+
+def angle_coefficients(theta: FloatArray) -> FloatArray:
+    """Factors (a, 3) at each angle of the part that no angle turns, of S and of JS."""
+    return np.stack([np.ones_like(theta), np.cos(2.0 * theta), np.sin(2.0 * theta)], axis=1)
 
 
 def angles_of(angles: int | ArrayLike) -> FloatArray:

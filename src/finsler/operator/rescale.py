@@ -15,6 +15,7 @@ from finsler.memory import require
 from finsler.mesh.trimesh import FloatArray
 from finsler.operator.angles import AngleStack
 
+NORMALIZATIONS = ("acscnn", "reference", "plain")
 # Accepted probability that the Lanczos bound is too small.
 _FAILURE = 1e-6
 
@@ -68,7 +69,7 @@ def chebyshev_operators(
     InputError
         An unknown normalization or bound, or more memory is needed than is free.
     """
-    if normalization not in ("acscnn", "reference", "plain"):
+    if normalization not in NORMALIZATIONS:
         raise InputError(
             f'normalization must be "acscnn", "reference" or "plain", not {normalization!r}'
         )

@@ -1,0 +1,174 @@
+"""Which operators are meant: one record that everything passes around."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from finsler.errors import InputError
+from finsler.frames.frames import FaceFrames, principal_frames
+from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.metric.randers import RandersMetric, require_anisotropy
+from finsler.metric.recipes import curvature_strength, tau_of_strength
+from finsler.operator.angles import AngleStack, angle_stack
+from finsler.operator.laplacian import Laplacian, laplacian
+from finsler.operator.rescale import NORMALIZATIONS, ChebyshevOperators, chebyshev_operators
+
+KINDS = ("lbo", "albo", "flbo")
+OMEGAS = ("constant", "curved", "flat")
+# Far above what is of use, and low enough that nothing runs for hours.
+MOST_SMOOTHING = 1000
+MOST_ANGLES = 1024
+
+
+@dataclass(frozen=True)
+class OperatorSpec:
+    """Which operators are meant: it makes the metric, the stack and the record of a result.
+
+    Attributes
+    ----------
+    kind : {"lbo", "albo", "flbo"}
+        Isotropic, anisotropic or Finsler Laplacian.
+    alpha : float
+        Anisotropy, above −1; not used by the LBO.
+    tau : float
+        Length of ω where it is constant; of the FLBO alone.
+    omega : {"constant", "curved", "flat"}
+        With "curved" or "flat" the strength ‖ω‖_{M⁻¹} follows curvature up to `peak`, and `tau` is
+        not used ([`curvature_strength`][finsler.curvature_strength]).
+    peak : float
+        Largest strength of ω, below 1.
+    smoothing : int
+        Rounds of one-ring averaging of the curvature tensors, of the frames and of ω's strength.
+    angles : int
+        Number of angles, evenly spaced in [0, π).
+    normalization : {"acscnn", "reference", "plain"}
+        Rescaling to [−1, 1] of [`chebyshev_operators`][finsler.chebyshev_operators].
+
+    Raises
+    ------
+    InputError
+        A value out of its range.
+
+    Examples
+    --------
+    >>> from finsler.mesh import primitives
+    >>> OperatorSpec("albo", alpha=3.0, angles=4).stack(primitives.torus(12, 8)).theta.round(2)
+    array([0.  , 0.79, 1.57, 2.36])
+    """
+
+    kind: str = "flbo"
+    alpha: float = 10.0
+    tau: float = 0.1
+    omega: str = "constant"
+    peak: float = 0.9
+    smoothing: int = 10
+    angles: int = 8
+    normalization: str = "acscnn"
+
+    def __post_init__(self) -> None:
+        require_one_of(self.kind, KINDS, "kind")
+        require_one_of(self.omega, OMEGAS, "omega")
+        require_one_of(self.normalization, NORMALIZATIONS, "normalization")
+        require_anisotropy(self.alpha)
+        if not np.isfinite(self.tau):
+            raise InputError(f"tau is {self.tau}; it must be a finite number")
+        if not 0.0 <= self.peak < 1.0:
+            raise InputError(f"peak is {self.peak}; it must lie in [0, 1)")
+        require_whole(self.smoothing, 0, MOST_SMOOTHING, "smoothing")
+        require_whole(self.angles, 1, MOST_ANGLES, "angles")
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> OperatorSpec:
+        """The spec of a record, its own or one with all fields; what is not named has defaults.
+
+        Raises
+        ------
+        InputError
+            An unknown field, or a value of another type or out of its range.
+        """
+        known = {field.name: type(field.default) for field in dataclasses.fields(cls)}
+        for name, value in record.items():
+            if name not in known:
+                raise InputError(f"there is no setting {name!r} of operators")
+            number = known[name] is float and isinstance(value, int)
+            if isinstance(value, bool) or not (number or isinstance(value, known[name])):
+                raise InputError(f"{name} is {value!r}; it must be a {known[name].__name__}")
+        return cls(**record)
+
+    def record(self) -> dict[str, Any]:
+        """The fields that have an effect, for the record in a result and for keys of a store."""
+        unused: set[str] = set()
+        if self.kind == "lbo":
+            unused |= {"alpha", "smoothing"}
+        if self.kind != "flbo":
+            unused |= {"tau", "omega", "peak"}
+        unused.add("peak" if self.omega == "constant" else "tau")
+        fields = dataclasses.asdict(self)
+        return {name: value for name, value in fields.items() if name not in unused}
+
+    def frames(self, mesh: TriMesh) -> FaceFrames:
+        """The principal frames that the anisotropy is measured in."""
+        return principal_frames(mesh, smoothing=self.smoothing)
+
+    def tau_field(self, mesh: TriMesh) -> float | FloatArray:
+        """The τ of the metric: a number, or one number a face where ω's strength varies."""
+        if self.kind != "flbo":
+            return 0.0
+        if self.omega == "constant":
+            return self.tau
+        strength = curvature_strength(
+            mesh, peak=self.peak, where=self.omega, smoothing=self.smoothing
+        )
+        return tau_of_strength(mesh, strength, alpha=self.alpha)
+
+    def metric(
+        self, mesh: TriMesh, theta: float = 0.0, *, frames: FaceFrames | None = None
+    ) -> RandersMetric:
+        """The metric at an angle in radians; `frames` where they are known already."""
+        if self.kind == "lbo":
+            return RandersMetric.isotropic(mesh)
+        frames = self.frames(mesh) if frames is None else frames
+        tau = self.tau_field(mesh)
+        return RandersMetric.from_curvature(mesh, frames, alpha=self.alpha, tau=tau, theta=theta)
+
+    def laplacian(
+        self, mesh: TriMesh, theta: float = 0.0, *, frames: FaceFrames | None = None
+    ) -> Laplacian:
+        """The operator at an angle in radians."""
+        return laplacian(mesh, self.metric(mesh, theta, frames=frames).diffusivity())
+
+    def stack(
+        self,
+        mesh: TriMesh,
+        angles: int | ArrayLike | None = None,
+        *,
+        frames: FaceFrames | None = None,
+    ) -> AngleStack:
+        """The operators at the angles of the spec, or at others in radians."""
+        wanted = self.angles if angles is None else angles
+        return angle_stack(self.metric(mesh, frames=frames), angles=wanted)
+
+    def chebyshev(self, mesh: TriMesh, angles: int | ArrayLike | None = None) -> ChebyshevOperators:
+        """The operators of `stack`, rescaled to [−1, 1] for Chebyshev filters."""
+        return chebyshev_operators(self.stack(mesh, angles), normalization=self.normalization)
+
+
+def require_one_of(value: object, names: tuple[str, ...], argument: str) -> None:
+    """Raise unless the value is one of the names."""
+    if value not in names:
+        listed = ", ".join(f'"{name}"' for name in names[:-1])
+        raise InputError(f'{argument} must be {listed} or "{names[-1]}", not {value!r}')
+
+
+def require_whole(value: object, least: int, most: int, argument: str) -> None:
+    """Raise unless the value is a whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{argument} is {value!r}; it must be a whole number")
+    if not least <= value <= most:
+        raise InputError(f"{argument} is {value}; it must lie between {least} and {most}")
