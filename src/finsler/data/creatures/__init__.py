@@ -2,7 +2,8 @@
 
 from finsler.data.creatures.remesh import Remeshed, remesh
 from finsler.data.creatures.sampling import sample_identity, sample_pose
-from finsler.data.creatures.template import SPECIES, Template, species_named, template
+from finsler.data.creatures.species import SPECIES, species_named
+from finsler.data.creatures.template import Template, template
 
 __all__ = [
     "SPECIES",

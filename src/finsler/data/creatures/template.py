@@ -9,15 +9,11 @@ from functools import cache
 import numpy as np
 
 from finsler.data.creatures.body import onto_surface, polygonise
-from finsler.data.creatures.humanoid import HUMANOID
-from finsler.data.creatures.quadruped import QUADRUPED
 from finsler.data.creatures.remesh import remesh
 from finsler.data.creatures.skeleton import Species
 from finsler.data.creatures.skinning import build, motion, skinning_weights
-from finsler.errors import InputError
+from finsler.data.creatures.species import species_named
 from finsler.mesh.trimesh import FloatArray, TriMesh
-
-SPECIES = {species.name: species for species in (HUMANOID, QUADRUPED)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +40,6 @@ class Template:
         points = individual.deformed(self.mesh.vertices, self.weights)
         points = moving.skinned(points, self.weights)
         return TriMesh(points - [0.0, points[:, 1].min(), 0.0], self.mesh.faces)
-
-
-def species_named(name: str) -> Species:
-    """One of the species."""
-    if name not in SPECIES:
-        raise InputError(f"species is {name!r}; it must be one of {', '.join(SPECIES)}")
-    return SPECIES[name]
 
 
 @cache
