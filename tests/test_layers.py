@@ -30,8 +30,6 @@ LATER = ["descriptors", "data", "nn", "matching", "evaluation", "view", "cli", "
 ORDER = {name: rank for rank, name in enumerate([*FLOW, *LATER])}
 HEAVY = {
     "torch": ["nn"],
-    "pyvista": ["view"],
-    "vtk": ["view"],
     "matplotlib": ["view"],
     "viser": ["view"],
 }

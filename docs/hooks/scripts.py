@@ -48,7 +48,6 @@ def run(name: str) -> Outcome:
     printed = io.StringIO()
     with TemporaryDirectory() as folder, _inside(folder), warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message="VTK finds no working OpenGL")
         with contextlib.redirect_stdout(printed):
             runpy.run_path(str(GALLERY / f"{name}.py"), run_name="__main__")
         picture = Path(folder, f"{name}.png").read_bytes()

@@ -194,7 +194,7 @@ class TestPictures:
         assert panels[2].clim[0] == -panels[2].clim[1]
         for panel in panels:
             assert np.isfinite(panel.scalars).all()
-            picture = render_panel(panel, camera=camera, size=(200, 200), renderer="matplotlib")
+            picture = render_panel(panel, camera=camera, size=(200, 200))
             covered = (picture < 250).any(axis=2)
             grey = covered & (np.ptp(picture.astype(int), axis=2) < 20)
             assert grey.sum() > 0.2 * covered.sum()

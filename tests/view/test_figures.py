@@ -1,10 +1,8 @@
 import errno
-import functools
 import itertools
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,13 +13,10 @@ from finsler.mesh.trimesh import TriMesh
 from finsler.view import (
     Camera,
     Panel,
-    RendererWarning,
     plot_spectrum,
     render_panel,
-    renderer_name,
     save_figure,
 )
-from finsler.view import renderer as renderer_module
 from finsler.view.figures import _STYLE
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import resolve_colors
@@ -63,36 +58,9 @@ def ball():
     return sphere()
 
 
-@pytest.fixture(autouse=True)
-def automatic(monkeypatch):
-    monkeypatch.delenv("FINSLER_RENDERER", raising=False)
-
-
-@pytest.fixture
-def unprobed(monkeypatch):
-    """A renderer module that has not looked for VTK yet; what others found is kept."""
-    for name in ("vtk_window", "_vtk_problem", "_automatic"):
-        fresh = functools.cache(getattr(renderer_module, name).__wrapped__)
-        monkeypatch.setattr(renderer_module, name, fresh)
-    return renderer_module
-
-
-@pytest.fixture(params=["matplotlib", "vtk"])
-def draw(request):
-    """`render_panel` by one of the renderers, as floats."""
-    if request.param == "vtk":
-        _need_vtk()
-    return functools.partial(_drawn, renderer=request.param)
-
-
-def _drawn(panel, camera=FRONT, renderer="matplotlib"):
-    return render_panel(panel, camera=camera, size=SIZE, renderer=renderer).astype(float)
-
-
-def _need_vtk():
-    problem = renderer_module._vtk_problem()
-    if problem is not None:
-        pytest.skip(problem)
+def draw(panel, camera=FRONT):
+    """`render_panel`, as floats."""
+    return render_panel(panel, camera=camera, size=SIZE).astype(float)
 
 
 def _covered(image):
@@ -103,7 +71,7 @@ def _pinkish(image):
     return (image[..., 0] > 100) & (image[..., 1] < 0.4 * image[..., 0])
 
 
-def test_sphere_is_a_disc_of_the_expected_radius(draw, ball):
+def test_sphere_is_a_disc_of_the_expected_radius(ball):
     covered = _covered(draw(Panel(ball)))
     radius = 60 / 1.04
     assert covered.sum() == pytest.approx(np.pi * radius**2, rel=0.02)
@@ -112,17 +80,17 @@ def test_sphere_is_a_disc_of_the_expected_radius(draw, ball):
     assert columns.mean() == pytest.approx(59.5, abs=0.2)
 
 
-def test_zoom_scales_the_outline(draw, ball):
+def test_zoom_scales_the_outline(ball):
     half = _covered(draw(Panel(ball), camera=Camera((0, 0, 1), zoom=0.5)))
     assert half.sum() == pytest.approx(np.pi * (30 / 1.04) ** 2, rel=0.03)
 
 
-def test_background_is_white(draw, ball):
+def test_background_is_white(ball):
     image = draw(Panel(ball))
     assert (image[[0, 0, -1, -1], [0, -1, 0, -1]] == 255).all()
 
 
-def test_a_face_towards_the_lamp_has_the_promised_brightness(draw):
+def test_a_face_towards_the_lamp_has_the_promised_brightness():
     view = view_of(square(), FRONT, *SIZE)
     cosine = view.light[2]
     mirrored = 2 * cosine - cosine
@@ -141,13 +109,13 @@ def test_a_face_towards_the_lamp_has_the_promised_brightness(draw):
     ],
     ids=["right", "right seen from behind", "up"],
 )
-def test_signed_scalars_are_red_and_blue_where_they_should(draw, ball, axis, direction, red, blue):
+def test_signed_scalars_are_red_and_blue_where_they_should(ball, axis, direction, red, blue):
     image = draw(Panel(ball, ball.vertices[:, axis]), camera=Camera(direction))
     assert image[red][0] > image[red][2] + 60
     assert image[blue][2] > image[blue][0] + 60
 
 
-def test_scalars_are_interpolated_before_they_are_coloured(draw):
+def test_scalars_are_interpolated_before_they_are_coloured():
     # Corner values 0 and 1 only: halfway the map shows its middle, not the mean of its ends.
     image = draw(Panel(square(), [0, 1, 1, 0], cmap="viridis"))
     middle = image[60, 60] / image[60, 60].sum()
@@ -155,7 +123,7 @@ def test_scalars_are_interpolated_before_they_are_coloured(draw):
     np.testing.assert_allclose(middle, teal / teal.sum(), atol=0.05)
 
 
-def test_nearer_surface_hides_the_farther_one(draw):
+def test_nearer_surface_hides_the_farther_one():
     near, far = square(0.5, 0.5), square(-0.5)
     both = TriMesh(np.vstack([near.vertices, far.vertices]), np.vstack([near.faces, far.faces + 4]))
     scalars = np.repeat([1.0, -1.0], 4)
@@ -165,7 +133,7 @@ def test_nearer_surface_hides_the_farther_one(draw):
     assert back[60, 60, 2] > back[60, 60, 0] + 60
 
 
-def test_sharp_edges_stay_sharp(draw):
+def test_sharp_edges_stay_sharp():
     signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1], indexing="ij")).reshape(3, -1).T
     quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
     faces = [[q[0], q[i], q[i + 1]] for q in quads for i in (1, 2)]
@@ -175,7 +143,7 @@ def test_sharp_edges_stay_sharp(draw):
     assert len(flat) == 4  # three faces and the background
 
 
-def test_marker_is_seen_in_front_and_hidden_behind(draw, ball):
+def test_marker_is_seen_in_front_and_hidden_behind(ball):
     marker = int(np.argmax(ball.vertices @ [0.3, 0.4, 0.85]))
     seen = _pinkish(draw(Panel(ball, marker=marker)))
     x, y, _ = ball.vertices[marker]
@@ -186,7 +154,7 @@ def test_marker_is_seen_in_front_and_hidden_behind(draw, ball):
     assert not _pinkish(draw(Panel(ball, marker=marker), camera=Camera((0, 0, -1)))).any()
 
 
-def test_arrow_runs_from_its_origin_along_its_vector(draw):
+def test_arrow_runs_from_its_origin_along_its_vector():
     panel = Panel(square(), arrows=([[0, 0, 0], [0, 0, 0]], [[0.6, 0, 0], [0, 0, 0]]))
     dark = (draw(panel) < 100).all(axis=2)
     rows, columns = np.nonzero(dark)
@@ -196,7 +164,7 @@ def test_arrow_runs_from_its_origin_along_its_vector(draw):
     assert rows.mean() == pytest.approx(59.5, abs=0.5)
 
 
-def test_path_is_a_tube_of_the_promised_width_on_the_near_side(draw, ball):
+def test_path_is_a_tube_of_the_promised_width_on_the_near_side(ball):
     corners = [[-0.5, 0.0, 0.0], [-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.5, 0.5, 0.0]]
     seen = _pinkish(draw(Panel(square(), path=corners)))
     pixel = 60 / (1.04 * np.sqrt(2))
@@ -211,14 +179,7 @@ def test_path_is_a_tube_of_the_promised_width_on_the_near_side(draw, ball):
     assert not _pinkish(draw(equator, camera=Camera((0, 0, -1)))).any()
 
 
-def test_both_renderers_light_a_path_alike():
-    _need_vtk()
-    panel = Panel(square(), path=[[-0.7, -0.4, 0.0], [0.1, 0.3, 0.0], [0.7, 0.0, 0.0]])
-    ours, theirs = (_drawn(panel, FRONT, name) for name in ("matplotlib", "vtk"))
-    assert np.abs(ours - theirs).mean() < 0.5
-
-
-def test_bands_are_level_lines(draw):
+def test_bands_are_level_lines():
     # Values from 0 at the left to 1 at the right: lines of 1/12 of a band at 1/4, 1/2, 3/4.
     panel = Panel(square(), [0, 1, 1, 0], cmap="gray", clim=(0, 1), bands=4)
     plain = Panel(square(), [0, 1, 1, 0], cmap="gray", clim=(0, 1))
@@ -230,7 +191,7 @@ def test_bands_are_level_lines(draw):
     assert middles == pytest.approx([0.25, 0.5, 0.75], abs=0.02)
 
 
-def test_grey_begins_where_it_is_told(draw):
+def test_grey_begins_where_it_is_told():
     values = [0, 1, 1, 0]
     grey, plain = draw(Panel(square(), values, cmap="OrRd", grey_from=0.5)), draw(Panel(square()))
     same = (np.abs(grey - plain) < 2).all(axis=2)[60]
@@ -255,7 +216,7 @@ def test_panels_with_other_bands_do_not_share_a_bar(ball):
 def test_tight_camera_fills_a_narrow_panel(ball):
     tall = TriMesh(ball.vertices * [1, 3, 1], ball.faces)
     camera = Camera((0, 0, 1), tight=True)
-    image = render_panel(Panel(tall), camera=camera, size=(60, 180), renderer="matplotlib")
+    image = render_panel(Panel(tall), camera=camera, size=(60, 180))
     rows, columns = np.nonzero(_covered(image))
     assert np.ptp(rows) == pytest.approx(180 / 1.04, abs=2.5)
     assert np.ptp(columns) == pytest.approx(60 / 1.04, abs=2.5)
@@ -264,24 +225,11 @@ def test_tight_camera_fills_a_narrow_panel(ball):
 def test_camera_with_a_given_sphere_keeps_the_scale_of_meshes(ball):
     small = TriMesh(0.5 * ball.vertices, ball.faces)
     camera = Camera((0, 0, 1), center=(0, 0, 0), radius=1.0)
-    areas = [_covered(_drawn(Panel(mesh), camera=camera)).sum() for mesh in (ball, small)]
+    areas = [_covered(draw(Panel(mesh), camera=camera)).sum() for mesh in (ball, small)]
     assert areas[0] / areas[1] == pytest.approx(4, rel=0.05)
 
 
-def test_both_renderers_agree():
-    _need_vtk()
-    ball = sphere(40, 80)
-    bumps = 1 + 0.15 * np.sin(5 * ball.vertices).prod(axis=1)
-    mesh = TriMesh(ball.vertices * bumps[:, None], ball.faces)
-    panel = Panel(mesh, mesh.vertices[:, 0], marker=100)
-    camera = Camera((0.5, 0.3, 1.0))
-    ours, theirs = (_drawn(panel, camera, name) for name in ("matplotlib", "vtk"))
-    a, b = _covered(ours), _covered(theirs)
-    assert (a & b).sum() / (a | b).sum() > 0.98
-    assert np.abs(ours - theirs).mean() < 1.5
-
-
-def test_units_do_not_matter(draw, ball):
+def test_units_do_not_matter(ball):
     moved = TriMesh(1e-3 * ball.vertices + 5.0, ball.faces)
     scalars = ball.vertices[:, 0]
     assert np.abs(draw(Panel(ball, scalars)) - draw(Panel(moved, scalars))).mean() < 0.5
@@ -332,10 +280,9 @@ def test_nothing_is_written_over_the_edge(ball, factor):
     assert min(gaps) > 0
 
 
-def test_pictures_keep_their_pixels_in_the_figure(tmp_path, ball, monkeypatch):
+def test_pictures_keep_their_pixels_in_the_figure(tmp_path, ball):
     from matplotlib.image import imread
 
-    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
     rows = [[Panel(ball, ball.vertices[:, 0], title="a"), Panel(ball)]]
     path = save_figure(tmp_path / "a.png", rows, camera=FRONT, panel_size=(1, 1), dpi=90, title="T")
     figure = np.rint(255 * imread(path)[..., :3])
@@ -347,8 +294,7 @@ def test_pictures_keep_their_pixels_in_the_figure(tmp_path, ball, monkeypatch):
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".png", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")]
 )
-def test_figures_are_written_and_repeatable(tmp_path, ball, monkeypatch, suffix, start):
-    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
+def test_figures_are_written_and_repeatable(tmp_path, ball, suffix, start):
     rows = [[Panel(ball, ball.vertices[:, 0], title=r"$\alpha$"), Panel(ball)], [Panel(ball)]]
     options = {"panel_size": (0.5, 0.5), "dpi": 60, "row_labels": ["a", "b"]}
     first = save_figure(tmp_path / f"first{suffix}", rows, **options)
@@ -426,10 +372,7 @@ def test_bad_cameras_are_refused(options, message):
         ("a.png", [[Panel(TriMesh(np.ones((3, 3)), [[0, 1, 2]]))]], {}, "coincide"),
     ],
 )
-def test_bad_figures_are_refused_and_leave_nothing(
-    tmp_path, monkeypatch, name, rows, options, message
-):
-    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
+def test_bad_figures_are_refused_and_leave_nothing(tmp_path, name, rows, options, message):
     with pytest.raises(InputError, match=message):
         save_figure(tmp_path / name, rows, **options)
     assert list(tmp_path.iterdir()) == []
@@ -441,73 +384,17 @@ def test_bad_spectra_are_refused(tmp_path, spectra):
         plot_spectrum(tmp_path / "a.png", spectra)
 
 
-def test_failed_probe_falls_back_with_one_warning(unprobed, monkeypatch, ball):
-    monkeypatch.setattr(unprobed, "_probe_succeeds", lambda _: False)
-    with pytest.warns(RendererWarning, match="apt install libegl1") as caught:
-        images = [render_panel(Panel(ball), size=SIZE) for _ in range(2)]
-    assert len(caught) == 1
-    assert _covered(images[1]).any()
-    assert renderer_name() == "matplotlib"
-
-
-def test_crashing_probe_is_a_failed_probe(unprobed, monkeypatch):
-    crash = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    monkeypatch.setattr(unprobed, "_PROBE", crash)
-    with pytest.warns(RendererWarning, match="OpenGL"):
-        assert renderer_name() == "matplotlib"
-
-
-def test_hanging_probe_is_a_failed_probe(unprobed, monkeypatch):
-    monkeypatch.setattr(unprobed, "_PROBE", "import time; time.sleep(60)")
-    monkeypatch.setattr(unprobed, "_PROBE_SECONDS", 0.1)
-    with pytest.warns(RendererWarning, match="OpenGL"):
-        assert renderer_name() == "matplotlib"
-
-
-def test_window_classes_are_tried_in_order(unprobed, monkeypatch):
-    tried = []
-    monkeypatch.setattr(unprobed, "sys", SimpleNamespace(platform="linux"))
-    monkeypatch.setattr(unprobed, "_probe_succeeds", lambda w: tried.append(w) or w is None)
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("VTK_DEFAULT_OPENGL_WINDOW", raising=False)
-    assert unprobed.vtk_window() is None
-    assert tried == ["vtkEGLRenderWindow", "vtkOSOpenGLRenderWindow", None]
-
-
-def test_missing_packages_are_named(unprobed, monkeypatch, tmp_path):
-    monkeypatch.setattr(unprobed, "_installed", lambda module: module != "pyvista")
-    with pytest.warns(RendererWarning, match=r"finsler\[view\]"):
-        assert renderer_name() == "matplotlib"
-    monkeypatch.setattr(unprobed, "_installed", lambda module: False)
+def test_missing_packages_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda module: None)
     with pytest.raises(InputError, match=r"finsler\[view\]"):
         save_figure(tmp_path / "a.png", [[Panel(square())]])
     with pytest.raises(InputError, match=r"finsler\[view\]"):
         plot_spectrum(tmp_path / "a.png", {"a": [0.0]})
 
 
-def test_environment_variable_forces_a_renderer(unprobed, monkeypatch):
-    monkeypatch.setattr(unprobed, "_probe_succeeds", lambda _: False)
-    monkeypatch.setenv("FINSLER_RENDERER", "matplotlib")
-    assert renderer_name() == "matplotlib"
-    monkeypatch.setenv("FINSLER_RENDERER", "vtk")
-    with pytest.raises(InputError, match="cannot be obeyed"):
-        renderer_name()
-    with pytest.raises(InputError, match="does not work here"):
-        render_panel(Panel(square()), renderer="vtk")
-    with pytest.raises(InputError, match="vtk or matplotlib"):
-        render_panel(Panel(square()), renderer="povray")
+def test_pictures_of_no_size_are_refused():
     with pytest.raises(InputError, match="must be positive"):
         render_panel(Panel(square()), size=(0, 10))
-    monkeypatch.setenv("FINSLER_RENDERER", "povray")
-    with pytest.raises(InputError, match="povray"):
-        renderer_name()
-
-
-def test_drawing_with_vtk_leaves_the_environment_alone(ball):
-    _need_vtk()
-    before = dict(os.environ)
-    _drawn(Panel(ball), renderer="vtk")
-    assert dict(os.environ) == before
 
 
 def test_import_loads_nothing_heavy():

@@ -8,7 +8,7 @@ from finsler.analysis import spectrum
 from finsler.errors import InputError
 from finsler.mesh import TriMesh
 from finsler.operator import lbo
-from finsler.view import Camera, Panel, render_panel, renderer, surfaces
+from finsler.view import Camera, Panel, render_panel, surfaces
 from finsler.view.level_sets import distance_panels, front_panel, level_steps
 from finsler.view.surfaces import (
     figure_correspondence,
@@ -39,19 +39,15 @@ def drawn(monkeypatch):
     return calls
 
 
-@pytest.fixture(params=["matplotlib", "vtk"])
-def draw(request):
-    if request.param == "vtk" and (problem := renderer._vtk_problem()) is not None:
-        pytest.skip(problem)
-    options = {"camera": Camera((0, 0, 1)), "size": (60, 60), "renderer": request.param}
-    return lambda panel: render_panel(panel, **options).astype(float)
+def draw(panel):
+    return render_panel(panel, camera=Camera((0, 0, 1)), size=(60, 60)).astype(float)
 
 
 def square():
     return TriMesh([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], [[0, 1, 2], [0, 2, 3]])
 
 
-def test_vertex_colours_are_interpolated(draw):
+def test_vertex_colours_are_interpolated():
     # Red grows to the right, green upwards, blue is missing.
     image = draw(Panel(square(), colors=[[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]))
     white, dark = (draw(Panel(square(), colors=np.full((4, 3), c))) for c in (1.0, 0.0))

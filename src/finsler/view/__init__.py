@@ -1,13 +1,13 @@
 """Pictures: meshes coloured by functions, with arrows, paths and markers; spectra; animations.
 
-Importing this package loads neither matplotlib nor VTK; drawing does (`pip install finsler[view]`).
+Importing this package does not load matplotlib; drawing does (`pip install finsler[view]`).
 """
 
 from finsler.view.animation import save_animation
 from finsler.view.curves import plot_error_curves
 from finsler.view.figures import plot_spectrum, save_figure
 from finsler.view.panel import Camera, Panel
-from finsler.view.renderer import RendererWarning, render_panel, renderer_name
+from finsler.view.renderer import render_panel
 from finsler.view.surfaces import (
     figure_correspondence,
     figure_distances,
@@ -19,7 +19,6 @@ from finsler.view.surfaces import (
 __all__ = [
     "Camera",
     "Panel",
-    "RendererWarning",
     "figure_correspondence",
     "figure_distances",
     "figure_eigenfunctions",
@@ -28,7 +27,6 @@ __all__ = [
     "plot_error_curves",
     "plot_spectrum",
     "render_panel",
-    "renderer_name",
     "save_animation",
     "save_figure",
 ]
