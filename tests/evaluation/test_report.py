@@ -9,7 +9,6 @@ from finsler.data import Collection, Shape
 from finsler.errors import InputError
 from finsler.evaluation import (
     Predictions,
-    compare,
     evaluate,
     load_predictions,
     markdown_report,
@@ -121,12 +120,10 @@ class TestJson:
         )
         runs = {"one": Predictions({"b": (every + 10) % 20}, {})}
         found = evaluate(runs, twice, reference_distances(mesh))
-        published = {"x": {"citation": "y", "normalization": "sqrt_area", "mean": 2.0}}
-        results = results_dict(found, {}, published)
+        results = results_dict(found, {})
         write_results(tmp_path / "r.json", results)
         assert results["summary"]["every"]["mean"]["mean"] is None
         assert results["summary"]["named"] is None
-        assert results["published"][0]["ours_minus_published"] == {}
         text = markdown_report(found)
         assert "| ours, vertices with ground truth | - | - | - | - |" in text
         assert "inf" in text
@@ -144,54 +141,11 @@ class TestMarkdown:
         )
 
     def test_report(self, found):
-        published = {
-            "Other": {"citation": "A. Author, 2020, Table 1", "normalization": "sqrt_area"}
-            | {"exact": 0.5, "mean": 1.0},
-            "Else": {"citation": "B. Author, 2021", "normalization": "diameter"}
-            | {"exact": 0.9, "within": 0.95},
-        }
-        text = markdown_report(found, published, label="FLBO")
+        text = markdown_report(found, label="FLBO")
         assert text.startswith("# strips: 2 shapes\n")
         assert "divided by √area; mean of 2 runs ± half-width of Student's 95% interval." in text
         mean = found.summary("every").exact
         assert f"| FLBO, all vertices | 77.50 ± {100 * mean.half_width:.2f} |" in text
-        assert "| Other [1] | 50.00 | - | 1.000 | - |" in text
-        assert (
-            "[1] A. Author, 2020, Table 1; divided by √area. Ours minus these: exact +27.50%"
-            in text
-        )
-        assert "the geodesic diameter. Ours minus these: exact -12.50%.\n" in text
         assert "| c\\|d | 60.00 ± " in text
         rows = [line.count(" | ") for line in text.splitlines() if line.startswith("|")]
         assert set(rows) == {4}
-
-
-ENTRY = {"citation": "A", "normalization": "sqrt_area", "exact": 0.5}
-
-
-class TestPublished:
-    def test_same_vertices(self, found):
-        [every] = compare(found, {"x": ENTRY})
-        [named] = compare(found, {"x": {**ENTRY, "vertices": "named"}})
-        assert every.differences == {"exact": pytest.approx(0.275)}
-        assert named.differences["exact"] == pytest.approx(0.8 - 0.5)
-
-    def test_other_normalization_is_not_compared(self, found):
-        [c] = compare(found, {"x": {**ENTRY, "normalization": "diameter", "mean": 3}})
-        assert c.figures == {"exact": 0.5, "mean": 3.0}
-        assert set(c.differences) == {"exact"}
-
-    @pytest.mark.parametrize(
-        ("change", "sentence"),
-        [
-            ({"citation": " "}, "has no citation"),
-            ({"normalization": None}, "normalization must be"),
-            ({"vertices": "some"}, "vertices must be"),
-            ({"median": 1.0}, "'median' is not known"),
-            ({"exact": "60%"}, "exact must be a number"),
-            ({"exact": 60}, "give a share between 0 and 1"),
-        ],
-    )
-    def test_bad_input(self, found, change, sentence):
-        with pytest.raises(InputError, match=f"published 'x'.*{sentence}"):
-            compare(found, {"x": {**ENTRY, **change}})

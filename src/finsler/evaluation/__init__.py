@@ -20,8 +20,6 @@ from finsler.evaluation.error import geodesic_errors
 from finsler.evaluation.predictions import Predictions, load_predictions, save_predictions
 from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, evaluate, score_shape
 from finsler.evaluation.report import (
-    Comparison,
-    compare,
     markdown_report,
     markdown_table,
     results_dict,
@@ -30,7 +28,6 @@ from finsler.evaluation.report import (
 
 __all__ = [
     "CacheWarning",
-    "Comparison",
     "DistancesOnDemand",
     "Evaluation",
     "Interval",
@@ -41,7 +38,6 @@ __all__ = [
     "ShapeScore",
     "Summary",
     "combine",
-    "compare",
     "evaluate",
     "geodesic_errors",
     "load_predictions",

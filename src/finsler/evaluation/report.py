@@ -1,4 +1,4 @@
-"""Results as JSON and as Markdown tables, beside published figures."""
+"""Results as JSON and as Markdown tables."""
 
 from __future__ import annotations
 
@@ -6,71 +6,19 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finsler.errors import InputError
 from finsler.evaluation.curves import MEASURES, RADIUS, Interval, Score, Summary
-from finsler.evaluation.error import NORMALIZATIONS
 from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, Vertices
 from finsler.files import write_bytes
 from finsler.record import record
 
-# Figures that do not depend on what distances are divided by.
-_FREE_OF_UNITS = ("exact",)
 _VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
 _SIZES = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Published figures, and ours minus them where both mean the same.
-
-    `figures` and `differences` have keys from exact, within (shares), mean (times 100) and auc.
-    """
-
-    label: str
-    citation: str
-    normalization: str
-    figures: Mapping[str, float]
-    differences: Mapping[str, float]
-
-
-def compare(
-    evaluation: Evaluation, published: Mapping[str, Mapping[str, Any]]
-) -> tuple[Comparison, ...]:
-    """Set published figures beside ours.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-    published : mapping of str to mapping
-        By label, with the keys `citation` (where the figures stand), `normalization` ("sqrt_area"
-        or "diameter"), `vertices` ("named" or "every", by default "every"), and any of `exact`,
-        `within` (shares, at most 1), `mean` (times 100) and `auc`, as in
-        [`Score`][finsler.evaluation.Score].
-
-    Returns
-    -------
-    tuple of Comparison
-        Differences are left out where the normalization is another one, except that of exact
-        matches, which do not depend on it.
-
-    Raises
-    ------
-    InputError
-        No citation, another normalization, a key that is not known, or a value that is not a
-        number.
-    """
-    return tuple(_compared(evaluation, label, entry) for label, entry in published.items())
-
-
-def results_dict(
-    evaluation: Evaluation,
-    config: Mapping[str, Any],
-    published: Mapping[str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
+def results_dict(evaluation: Evaluation, config: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that was found, with configuration, versions and hardware, ready for JSON.
 
     Curves are given of the whole collection, not of each shape. Infinite means are null.
@@ -101,16 +49,6 @@ def results_dict(
             for name in evaluation.shapes
         },
         "runs": {label: _run_dict(run) for label, run in evaluation.runs.items()},
-        "published": [
-            {
-                "label": c.label,
-                "citation": c.citation,
-                "normalization": c.normalization,
-                "figures": dict(c.figures),
-                "ours_minus_published": dict(c.differences),
-            }
-            for c in compare(evaluation, published or {})
-        ],
     }
 
 
@@ -146,35 +84,22 @@ def heading_cells(range_end: float) -> Sequence[str]:
     return ["exact, %", f"within {RADIUS:g}, %", "mean × 100", f"AUC, 0..{range_end:g}"]
 
 
-def markdown_report(
-    evaluation: Evaluation,
-    published: Mapping[str, Mapping[str, Any]] | None = None,
-    *,
-    label: str = "ours",
-) -> str:
-    """The figures of the collection, published ones below them, and those of each shape."""
+def markdown_report(evaluation: Evaluation, *, label: str = "ours") -> str:
+    """The figures of the collection, and those of each shape."""
     every = evaluation.summary("every")
     assert every is not None
     named = evaluation.summary("named")
     end = float(every.grid[-1])
-    others = compare(evaluation, published or {})
-    rows: dict[str, Summary | Mapping[str, float] | None] = {
+    rows = {
         f"{label}, {_VERTICES['named']}": named,
         f"{label}, {_VERTICES['every']}": every,
     }
-    notes = []
-    for i, c in enumerate(others, start=1):
-        rows[f"{c.label} [{i}]"] = c.figures
-        notes.append(
-            f"[{i}] {c.citation}; divided by {_SIZES[c.normalization]}.{_differences(c)}\n"
-        )
     kind: Vertices = "every" if named is None else "named"
     shapes = {name: evaluation.summary(kind, name) for name in evaluation.shapes}
     parts = [
         f"# {_escaped(evaluation.collection)}: {len(evaluation.shapes)} shapes\n",
         _explanation(evaluation),
         markdown_table(rows, heading="method", range_end=end),
-        *notes,
         f"## Each shape, {_VERTICES[kind]}\n",
         markdown_table(shapes, heading="shape", range_end=end),
     ]
@@ -197,57 +122,6 @@ def _explanation(evaluation: Evaluation) -> str:
         f"Geodesic distance ({evaluation.method}) on the reference between predicted and true"
         f" vertex, divided by {_SIZES[evaluation.normalization]}; {spread}.{missing}\n"
     )
-
-
-def _differences(comparison: Comparison) -> str:
-    if not comparison.differences:
-        return ""
-    cells = dict(zip(MEASURES, row_cells(comparison.differences, signed=True), strict=True))
-    return (
-        " Ours minus these: "
-        + ", ".join(
-            f"{name} {cells[name]}{'%' if name in ('exact', 'within') else ''}"
-            for name in comparison.differences
-        )
-        + "."
-    )
-
-
-def _compared(evaluation: Evaluation, label: str, entry: Mapping[str, Any]) -> Comparison:
-    known = {"citation", "normalization", "vertices", *MEASURES}
-    if not set(entry) <= known:
-        raise InputError(f"published {label!r}: {min(set(entry) - known)!r} is not known")
-    citation, normalization = entry.get("citation"), entry.get("normalization")
-    if not isinstance(citation, str) or not citation.strip():
-        raise InputError(f"published {label!r} has no citation; say where the figures stand")
-    if normalization not in NORMALIZATIONS:
-        raise InputError(
-            f'published {label!r}: normalization must be "sqrt_area" or "diameter", not'
-            f" {normalization!r}"
-        )
-    vertices = entry.get("vertices", "every")
-    if vertices not in ("named", "every"):
-        raise InputError(
-            f'published {label!r}: vertices must be "named" or "every", not {vertices!r}'
-        )
-    figures = {name: _number(label, name, entry[name]) for name in MEASURES if name in entry}
-    ours = evaluation.summary(vertices)
-    same = normalization == evaluation.normalization
-    differences = {
-        name: getattr(ours, name).mean - value
-        for name, value in figures.items()
-        if ours is not None and (same or name in _FREE_OF_UNITS)
-    }
-    finite = {name: value for name, value in differences.items() if math.isfinite(value)}
-    return Comparison(label, citation.strip(), normalization, figures, finite)
-
-
-def _number(label: str, name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"published {label!r}: {name} must be a number, not {value!r}")
-    if name != "mean" and not 0.0 <= value <= 1.0:
-        raise InputError(f"published {label!r}: {name} is {value}; give a share between 0 and 1")
-    return float(value)
 
 
 def _run_dict(run: RunScore) -> dict[str, Any]:
@@ -285,9 +159,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def row_cells(
-    row: Score | Summary | Mapping[str, float] | None, *, signed: bool = False
-) -> Sequence[str]:
+def row_cells(row: Score | Summary | Mapping[str, float] | None) -> Sequence[str]:
     """The four measures as text; shares in per cent, a dash where there is none."""
     values = row if isinstance(row, Mapping) else {m: getattr(row, m, None) for m in MEASURES}
     formats = {"exact": (100.0, 2), "within": (100.0, 2), "mean": (1.0, 3), "auc": (1.0, 4)}
@@ -299,7 +171,7 @@ def row_cells(
             continue
         middle = value.mean if isinstance(value, Interval) else value
         half = value.half_width if isinstance(value, Interval) else None
-        text = f"{factor * middle:{'+' if signed else ''}.{digits}f}"
+        text = f"{factor * middle:.{digits}f}"
         cells.append(text if half is None else f"{text} ± {factor * half:.{digits}f}")
     return cells
 
