@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from common import print_table, save
-from finsler.cluster import Workers, engines
+from finsler.compute.cluster import Workers, engines
 from finsler.data import Collection, PrepareConfig, Shape, open_collection, pack, prepare
-from finsler.data.prepared import key_of, prepare_shape
-from finsler.data.store import write_entry
+from finsler.data.store.entry import key_of, prepare_shape
+from finsler.data.store.store import write_entry
 from finsler.mesh import primitives
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from finsler.record import record
+from finsler.storage.record import record
 
 
 def median_time(job: Callable[[], object], repeats: int) -> float:

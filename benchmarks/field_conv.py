@@ -18,10 +18,10 @@ import torch
 
 import finsler
 from common import median_time, print_table, save
-from finsler.data.prepared import normalised
-from finsler.data.support import vertex_support
+from finsler.analysis.log_maps import vertex_support
+from finsler.baselines.field_conv import SupportGraph
+from finsler.data.store.entry import normalised
 from finsler.nn import OperatorStack
-from finsler.nn.field_conv import SupportGraph
 from finsler.nn.training import (
     MODELS,
     GraphStepper,

@@ -31,13 +31,13 @@ from scipy.stats import spearmanr
 
 from common import median_time, peak_memory_gib, print_table, save
 from finsler import Laplacian, TriMesh, albo, flbo, geodesic_matrix, lbo, primitives
-from finsler.cli.match_learned import learned_map
 from finsler.data import Collection, Shape, open_collection, synthetic_collection
 from finsler.data.partial import cut
 from finsler.matching import Match, match, nearest_rows
+from finsler.matching.learned import learned_map
 from finsler.mesh import surface_area
-from finsler.mesh.trimesh import FloatArray
 from finsler.metric import curvature_strength, tau_of_strength
+from finsler.typing import FloatArray
 
 POINTS = 400
 Result = dict[str, Any]

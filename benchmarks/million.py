@@ -2,7 +2,7 @@
 
 Every step runs in a process of its own, on one thread, after the same step on a small mesh, which
 compiles the code. Seconds are those of the processor. The peak is what the step adds to a process
-that holds its input, memory given back before; the prediction is `finsler.memory.estimate`.
+that holds its input, memory given back before; the prediction is `finsler.compute.memory.estimate`.
 
 Peers, measured in the same run: libigl's `cotmatrix` for the operator, the bare sparse products for
 the filter (its limit), potpourri3d's plain heat method for one distance, and scipy's `eigsh` for
@@ -35,7 +35,7 @@ from common import print_table, save
 from finsler import RandersMetric, TriMesh, primitives
 from finsler.analysis.heat import diffuse
 from finsler.analysis.kernels import chebyshev_filter
-from finsler.memory import estimate
+from finsler.compute.memory import estimate
 from finsler.mesh.measures import face_basis
 
 ANGLES, ORDER, CHANNELS, STEPS = 8, 16, 16, 4

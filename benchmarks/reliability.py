@@ -22,8 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from finsler.files import write_bytes
-from finsler.record import record
+from finsler.storage.files import write_bytes
+from finsler.storage.record import record
 from reliability_page import COLUMNS, Row, Run, page, summary, wrong
 
 ROOT = Path(__file__).parents[1]

@@ -17,8 +17,8 @@ import numpy as np
 
 import finsler
 from common import median_time, peak_memory_gib, print_table, save
-from finsler.data.creatures import remesh, template
-from finsler.data.synthetic import synthetic_collection
+from finsler.data.sets.synthetic import synthetic_collection
+from finsler.synthetic import remesh, template
 
 
 def measure(species: str, size: int, shapes: int) -> dict[str, Any]:

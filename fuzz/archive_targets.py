@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from target import Target, collection, square, written
 
 from finsler.data import pack
-from finsler.data.pack import packed
-from finsler.data.prepared import PrepareConfig, PreparedShape
-from finsler.data.store import read_entry, write_entry
+from finsler.data.sets.pack import packed
+from finsler.data.store.entry import PrepareConfig, PreparedShape
+from finsler.data.store.store import read_entry, write_entry
 from finsler.errors import InputError
 from finsler.evaluation.distances import _checksum, reference_distances
 from finsler.evaluation.predictions import load_predictions, save_predictions
 from finsler.mesh import primitives
-from finsler.npz import read_npz
 from finsler.operator import angle_stack, load_operators, save_operators
+from finsler.storage.npz import read_npz
 
 _Arrays = dict[str, NDArray[Any]]
 

@@ -15,8 +15,8 @@ from target import Target, square
 from finsler.cli.match_pairs import wanted_pairs
 from finsler.data import open_collection
 from finsler.data.labels import read_barycentric, read_vts
-from finsler.data.prepared import FORMAT
-from finsler.data.store import Store
+from finsler.data.store.entry import FORMAT
+from finsler.data.store.store import Store
 from finsler.mesh import write_mesh
 
 

@@ -8,7 +8,7 @@ import pytest
 import fakesets
 from finsler.cli.main import main
 from finsler.data.collection import Collection, Shape
-from finsler.data.opening import open_collection
+from finsler.data.sets.opening import open_collection
 from finsler.mesh import primitives
 
 
@@ -46,9 +46,9 @@ def synthetic(monkeypatch):
             species, names[:train], names[train:], names[0], lambda n: Shape(n, mesh, *identity)
         )
 
-    module = types.ModuleType("finsler.data.synthetic")
+    module = types.ModuleType("finsler.data.sets.synthetic")
     module.synthetic_collection = synthetic_collection
-    monkeypatch.setitem(sys.modules, "finsler.data.synthetic", module)
+    monkeypatch.setitem(sys.modules, "finsler.data.sets.synthetic", module)
     return calls
 
 

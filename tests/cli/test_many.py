@@ -15,7 +15,7 @@ from finsler.cli.batch import key_of, meshes_at
 from finsler.cli.cluster_options import say_notes
 from finsler.cli.main import main
 from finsler.cli.match_pairs import named_pairs, wanted_pairs
-from finsler.cluster import Workers, opened
+from finsler.compute.cluster import Workers, opened
 from finsler.evaluation import DistancesOnDemand, reference_distances
 
 FACES = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]

@@ -10,11 +10,11 @@ import typer
 from typer.testing import CliRunner
 
 import finsler
-from finsler.cli import match_learned
 from finsler.cli.match import match
-from finsler.cli.match_learned import agreeing, learned_map
 from finsler.data import PrepareConfig
 from finsler.errors import InputError
+from finsler.matching import learned
+from finsler.matching.learned import agreeing, learned_map
 from finsler.nn.training import About, TrainConfig, save_checkpoint
 
 app = typer.Typer()
@@ -42,7 +42,7 @@ def test_rows_that_agree_best(monkeypatch):
     first = np.array([[0.9, 0.1, 0.0], [0.0, 0.5, 0.5]], dtype=np.float32)
     second = np.array([[0.0, 0.1, 0.9], [0.8, 0.2, 0.0], [0.2, 0.8, 0.0]], dtype=np.float32)
     for cells in (2**24, 3):
-        monkeypatch.setattr(match_learned, "_CELLS", cells)
+        monkeypatch.setattr(learned, "_CELLS", cells)
         rows, largest = agreeing(first, second)
         assert rows.tolist() == [1, 0]
         assert largest == pytest.approx([0.74, 0.5])
@@ -50,12 +50,12 @@ def test_rows_that_agree_best(monkeypatch):
 
 def test_probabilities_of_a_checkpoint(checkpoint, sphere):
     network, about = finsler.nn.training.load_model(checkpoint)
-    found = match_learned._probabilities(network, about, sphere)
+    found = learned._probabilities(network, about, sphere)
     assert found.shape == (362, 20)
     assert np.allclose(found.sum(axis=1), 1.0, atol=1e-5) and found.min() > 0.0
     # Unit and position do not matter, since meshes are prepared as for training.
     moved = finsler.TriMesh(7.0 * sphere.vertices + 3.0, sphere.faces)
-    assert np.allclose(match_learned._probabilities(network, about, moved), found, atol=1e-5)
+    assert np.allclose(learned._probabilities(network, about, moved), found, atol=1e-5)
 
 
 def test_vertices_without_a_face_have_no_trust(checkpoint, sphere):
@@ -75,7 +75,7 @@ def test_learned_map_is_kept_or_refined(checkpoint, sphere, tmp_path, monkeypatc
     wrong = np.random.default_rng(1).random(362) < 0.3
     names[wrong] = np.roll(names[wrong], 1)
     rows = iter([np.eye(362, dtype=np.float32)[names], np.eye(362, dtype=np.float32)[order]] * 2)
-    monkeypatch.setattr(match_learned, "_probabilities", lambda *_: next(rows))
+    monkeypatch.setattr(learned, "_probabilities", lambda *_: next(rows))
     right = {}
     for option in ("--no-refine", "--refine"):
         arguments = [tmp_path / "a.ply", tmp_path / "b.ply", "-o", tmp_path / "map.npz", "-k", 60]

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from fakesets import remeshed
 from finsler import primitives
-from finsler.cli import trials
 from finsler.cli.reproduce import reproduce
-from finsler.cli.tables import TABLES, label_rule, method_named, methods_named, parts_of
 from finsler.data import TOSCA_CATEGORIES, Collection, PrepareConfig, Shape, Store, pack
-from finsler.data.prepared import prepare_shape
+from finsler.data.store.entry import prepare_shape
 from finsler.errors import InputError
 from finsler.evaluation import student_interval
+from finsler.experiments import trials
+from finsler.experiments.tables import TABLES, label_rule, method_named, methods_named, parts_of
 
 SMALL = (
     *("model=small", "channels=4", "layers=1", "order=2", "hidden=8", "epochs=1"),

@@ -15,7 +15,7 @@ import finsler
 from finsler.cli import view as command
 from finsler.errors import InputError
 from finsler.mesh import primitives
-from finsler.npz import write_npz
+from finsler.storage.npz import write_npz
 from finsler.view.web import Page
 
 pytest.importorskip("viser")

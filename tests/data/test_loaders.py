@@ -8,12 +8,12 @@ import pytest
 
 import fakesets
 from finsler.data.collection import Collection, Shape
-from finsler.data.faust import faust_r, faust_registrations
-from finsler.data.opening import find_collections, open_collection
-from finsler.data.scape import scape_r
-from finsler.data.shrec16 import shrec16
-from finsler.data.stored import write_collection
-from finsler.data.tosca import TOSCA_CATEGORIES, tosca_r
+from finsler.data.sets.faust import faust_r, faust_registrations
+from finsler.data.sets.folder import write_collection
+from finsler.data.sets.opening import find_collections, open_collection
+from finsler.data.sets.scape import scape_r
+from finsler.data.sets.shrec16 import shrec16
+from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r
 from finsler.errors import InputError
 from finsler.mesh import primitives
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from test_store import CONFIG, collection, contents
 
-from finsler import InputError, files
-from finsler.cluster import Workers
+from finsler import InputError
+from finsler.compute.cluster import Workers
 from finsler.data import Store, prepare
-from finsler.npz import read_npz, write_npz
+from finsler.storage import files
+from finsler.storage.npz import read_npz, write_npz
 
 pytest.importorskip("obstore")
 pytest.importorskip("upath")
@@ -141,7 +142,7 @@ def test_a_server_that_goes_away_costs_attempts_and_then_the_shapes(bucket, monk
             raise ConnectionError("out of reach")
         return False
 
-    monkeypatch.setattr("finsler.data.preparation.exists", exists)
+    monkeypatch.setattr("finsler.data.store.prepare.exists", exists)
     workers = Workers(jobs=1, retries=1)
     done = prepare(bumps, "s3://bucket/away", CONFIG, workers=workers, skip_failed=True)
     assert done.failed == dict.fromkeys(("shape1", "shape2"), "out of reach")

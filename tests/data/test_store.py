@@ -16,7 +16,7 @@ import pytest
 import finsler
 from finsler import MeshWarning, TriMesh, primitives
 from finsler.cli.main import main
-from finsler.cluster import Workers
+from finsler.compute.cluster import Workers
 from finsler.data import (
     Collection,
     PrepareConfig,
@@ -28,8 +28,8 @@ from finsler.data import (
     prepare,
     write_collection,
 )
-from finsler.data.preparation import PreparationError
-from finsler.data.prepared import key_of, normalised, prepare_shape
+from finsler.data.store.entry import key_of, normalised, prepare_shape
+from finsler.data.store.prepare import PreparationError
 from finsler.mesh.measures import edge_lengths
 
 CONFIG = PrepareConfig(angles=2, descriptor="xyz", eigenpairs=5)

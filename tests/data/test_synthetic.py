@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import finsler
-from finsler.data.creatures import remesh, sample_identity, sample_pose, template
-from finsler.data.creatures.body import Part, body_distance, onto_surface, polygonise
-from finsler.data.creatures.sampling import deepest_sink
-from finsler.data.creatures.skeleton import rotated, unit_quaternion
-from finsler.data.creatures.skinning import build, motion
-from finsler.data.synthetic import make_creature, synthetic_collection
+from finsler.data.sets.synthetic import make_creature, synthetic_collection
 from finsler.errors import InputError
 from finsler.mesh.measures import signed_volume, surface_area
 from finsler.mesh.primitives import sphere, torus
 from finsler.mesh.topology import edges
+from finsler.synthetic import remesh, sample_identity, sample_pose, template
+from finsler.synthetic.body import Part, body_distance, onto_surface, polygonise
+from finsler.synthetic.sampling import deepest_sink
+from finsler.synthetic.skeleton import rotated, unit_quaternion
+from finsler.synthetic.skinning import build, motion
 
 SPECIES = ["humanoid", "quadruped"]
 POSED = {

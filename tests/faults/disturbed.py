@@ -69,7 +69,7 @@ def write_shapes(folder: Path) -> None:
     """A collection of four small shapes, `shapes`, and three of their meshes, `meshes`."""
     from finsler import primitives, write_mesh
     from finsler.data import Collection, Shape
-    from finsler.data.stored import write_collection
+    from finsler.data.sets.folder import write_collection
 
     def load(name: str) -> Shape:
         mesh = primitives.bumpy_sphere(3, amplitude=0.1 + 0.03 * "abcd".index(name))
@@ -162,7 +162,7 @@ def finish(folder: Path, *words: str | Path, fault: Fault | None = None) -> tupl
 
 
 def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
-    from finsler.cluster import engines
+    from finsler.compute.cluster import engines
 
     os.setpgid(0, 0)
     # Jobs in the background of a shell begin with Ctrl-C ignored.

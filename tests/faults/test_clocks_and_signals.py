@@ -10,8 +10,8 @@ from compared import undisturbed
 from disturbed import COMMANDS, Fault, finish, settings, start, wait_for
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
 from finsler.nn.training.folder import alone
+from finsler.storage.files import write_bytes
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from compared import undisturbed
 from disturbed import COMMANDS, finish
 
 from finsler.data import Store
-from finsler.data.store import entry_path, read_entry
+from finsler.data.store.store import entry_path, read_entry
 from finsler.errors import InputError
 
 

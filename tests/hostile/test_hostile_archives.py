@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from finsler.data import Collection, Shape, open_collection, pack
-from finsler.data.pack import packed
-from finsler.data.stored import write_collection
+from finsler.data.sets.folder import write_collection
+from finsler.data.sets.pack import packed
 from finsler.errors import InputError
 from finsler.evaluation.predictions import load_predictions, save_predictions
 from finsler.mesh import TriMesh, primitives
-from finsler.npz import UNPACK_GIB, read_npz
+from finsler.storage.npz import UNPACK_GIB, read_npz
 
 
 def npy(kind, shape, body=b"", *, version=1):
@@ -261,7 +261,7 @@ import json, resource, struct, sys, zlib
 from pathlib import Path
 import numpy as np
 from finsler.errors import InputError
-from finsler.npz import read_npz
+from finsler.storage.npz import read_npz
 from finsler.mesh import load_mesh
 sys.path.insert(0, sys.argv[2])
 from test_hostile_archives import npy, write_archive

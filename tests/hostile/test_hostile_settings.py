@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from finsler.data.labels import read_barycentric, read_vts
 from finsler.errors import InputError
-from finsler.json_text import parse_json
 from finsler.mesh import primitives
+from finsler.storage.json import parse_json
 
 
 def refused(action, words):

@@ -8,7 +8,7 @@ from ugly_meshes import MESHES, base, interpenetrating, joined, tetrahedra, turn
 
 import finsler
 from finsler import primitives
-from finsler.data.support import vertex_support
+from finsler.analysis.log_maps import vertex_support
 from finsler.mesh import TriMesh, health, surface_area
 from finsler.mesh.crossings import crossing_faces
 from finsler.mesh.health import MeshWarning

@@ -11,7 +11,7 @@ import pytest
 
 from finsler import primitives
 from finsler.errors import InputError
-from finsler.record import record
+from finsler.storage.record import record
 from finsler.view import Panel
 from finsler.view.report import (
     Curve,

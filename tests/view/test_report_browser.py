@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from finsler import primitives
-from finsler.record import record
+from finsler.storage.record import record
 from finsler.view import Panel
 from finsler.view.report import View, scene, write_report
 

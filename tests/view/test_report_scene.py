@@ -10,7 +10,7 @@ import pytest
 from finsler import primitives
 from finsler.errors import InputError
 from finsler.mesh import TriMesh
-from finsler.record import record
+from finsler.storage.record import record
 from finsler.view import Camera, Panel
 from finsler.view.colors import color_table
 from finsler.view.panel import resolve_colors

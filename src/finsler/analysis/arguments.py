@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 
 
 def scaled_rows(weights: FloatArray, rows: FloatArray) -> FloatArray:

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from finsler.analysis.arguments import vertex_set
 from finsler.analysis.eikonal import Eikonal
 from finsler.analysis.randers_heat import RandersHeat
+from finsler.compute.memory import require
 from finsler.errors import InputError
-from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
+from finsler.typing import FloatArray
 
 
 @without_mesh

@@ -15,11 +15,12 @@ from scipy import sparse
 from finsler.analysis.arguments import vertex_functions
 from finsler.errors import InputError
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric, require_below_one
 from finsler.operator.laplacian import Laplacian
 from finsler.operator.stiffness import assemble
+from finsler.typing import FloatArray
 
 
 @without_mesh

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from finsler.mesh.measures import require_usable_faces
 from finsler.mesh.topology import edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
+from finsler.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,11 @@ from finsler.analysis.dual_energy import DualEnergy, vertex_function
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.measures import vertex_areas
 from finsler.mesh.topology import vertex_components
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.solvers import factorise
+from finsler.typing import FloatArray
 
 # Share of the decrease promised by the slope that a step must deliver, and the shortest step tried.
 _ARMIJO = 1e-4

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from finsler.analysis.arguments import vertex_set
+from finsler.compute.memory import require
 from finsler.errors import ConvergenceError, InputError
-from finsler.memory import require
 from finsler.mesh.measures import require_usable_faces
 from finsler.mesh.topology import nonmanifold_edges, nonmanifold_vertices, vertex_components
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 # Distance from a set of sources to every vertex.
 _FromSet = Callable[[IntArray], FloatArray]

@@ -11,14 +11,14 @@ from scipy import sparse
 from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.kernels import convolution_kernel
 from finsler.analysis.spectrum import Spectrum
+from finsler.compute.memory import choose
 from finsler.errors import InputError
-from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
-from finsler.mesh.trimesh import FloatArray
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
+from finsler.typing import FloatArray
 
 
 def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:

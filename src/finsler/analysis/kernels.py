@@ -11,10 +11,10 @@ from scipy import sparse
 
 from finsler.analysis.arguments import scaled_rows, vertex_functions, vertex_indices
 from finsler.analysis.spectrum import Spectrum
+from finsler.compute.memory import require
 from finsler.errors import InputError
-from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray
 from finsler.operator.rescale import ChebyshevOperators
+from finsler.typing import FloatArray
 
 Filter = Callable[[FloatArray], ArrayLike]
 

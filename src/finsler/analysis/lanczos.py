@@ -10,8 +10,8 @@ from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from finsler.errors import ConvergenceError
-from finsler.mesh.trimesh import FloatArray
 from finsler.solvers import Solve
+from finsler.typing import FloatArray
 
 Product = Callable[[FloatArray], FloatArray]
 

@@ -12,9 +12,9 @@ from finsler.analysis.eikonal import opposite_vertices, update_geometry
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.health import warn_of
 from finsler.mesh.topology import edges, nonmanifold_edges
-from finsler.mesh.trimesh import FloatArray, IntArray
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
+from finsler.typing import FloatArray, IntArray
 
 # A crossing closer than this share of an edge to its end is that end.
 _SNAP = 1e-9

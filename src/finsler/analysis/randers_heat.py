@@ -10,14 +10,15 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from finsler.analysis.arguments import vertex_set
+from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError
-from finsler.memory import choose
 from finsler.mesh.measures import face_areas, hat_gradients
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.drift import DriftOperator, default_epsilon, drift_operator
 from finsler.solvers import Solve, factorise, factorise_unsymmetric, iterate, iterate_decaying
+from finsler.typing import FloatArray, IntArray
 
 # Columns solved at once, and the size of the source: u falls to about exp(-d/ε) of it.
 _BLOCK = 16

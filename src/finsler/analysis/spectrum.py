@@ -11,11 +11,11 @@ from scipy.sparse import csgraph
 
 from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.lanczos import block_lanczos
+from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError, InputError
-from finsler.memory import choose
-from finsler.mesh.trimesh import FloatArray
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
+from finsler.typing import FloatArray
 
 _BLOCK = 8
 # The least tolerance of the iterative solver, whose systems are solved to a hundredth of it.

@@ -20,7 +20,7 @@ from finsler.cli.cluster_options import progress_bar, say_failed, say_notes
 
 if TYPE_CHECKING:
     from finsler.cli.options import OperatorChoice
-    from finsler.cluster import Workers
+    from finsler.compute.cluster import Workers
     from finsler.mesh import TriMesh
 
 _ENDINGS = (".off", ".obj", ".ply", ".stl", ".glb", ".gltf")
@@ -93,7 +93,7 @@ def compute(
     total: int,
 ) -> dict[str, Row]:
     """Rows of the table by name of the task, with `outcome`, `attempts` and `error`."""
-    from finsler.cluster import run
+    from finsler.compute.cluster import run
 
     rows = {}
     with progress_bar() as bar:
@@ -112,7 +112,7 @@ def finish(
 
     `warnings` of a row are the sentences about defects of its meshes.
     """
-    from finsler.files import location, write_bytes
+    from finsler.storage.files import location, write_bytes
 
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
@@ -142,7 +142,7 @@ def finish(
 
 def key_of(meshes: Iterable[TriMesh], config: Mapping[str, Any]) -> str:
     """A hash of what a result depends on: a file with the same one need not be computed again."""
-    from finsler.data.hashing import content_key
+    from finsler.storage.hashing import content_key
 
     return content_key(config, (array for mesh in meshes for array in (mesh.vertices, mesh.faces)))
 
@@ -160,7 +160,7 @@ def ensured(
     names are read, as damage shows only then.
     """
     from finsler.data.noticed import noticed
-    from finsler.npz import write_npz
+    from finsler.storage.npz import write_npz
 
     known = _found(path, key, names)
     if known is not None:
@@ -178,9 +178,9 @@ def ensured(
 def _found(path: str, key: str, names: tuple[str, ...]) -> tuple[dict[str, Any], list[str]] | None:
     """The arrays of a result and its warnings; None where it is missing, damaged or another's."""
     from finsler.errors import InputError
-    from finsler.files import exists
-    from finsler.json_text import parse_json
-    from finsler.npz import read_npz
+    from finsler.storage.files import exists
+    from finsler.storage.json import parse_json
+    from finsler.storage.npz import read_npz
 
     if not exists(path):
         return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from finsler.cluster import Workers
+    from finsler.compute.cluster import Workers
 
 # Lines about defects of meshes; of a collection with more, the first do.
 _NOTES = 20
@@ -67,8 +67,8 @@ def workers(
     InputError
         An option is out of its range, or FINSLER_MEMORY, which every task would look at.
     """
-    from finsler.cluster import Workers
-    from finsler.memory import available
+    from finsler.compute.cluster import Workers
+    from finsler.compute.memory import available
 
     available()
 

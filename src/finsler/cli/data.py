@@ -102,8 +102,8 @@ def make_partial(
 
     Example: `finsler data make-partial tosca_r:data/TOSCA_r:cat cat_cuts --per-shape 2`
     """
-    from finsler.data.opening import open_collection
     from finsler.data.partial import partial_collection
+    from finsler.data.sets.opening import open_collection
 
     full = open_collection(collection)
     made = partial_collection(
@@ -173,7 +173,7 @@ def synthesize(
 
     Example: `finsler data synthesize humanoid people --train 20 --test 5`
     """
-    from finsler.data.synthetic import synthetic_collection
+    from finsler.data.sets.synthetic import synthetic_collection
 
     made = synthetic_collection(species, train=train, test=test, vertices=vertices, seed=seed)
     config = {
@@ -187,7 +187,7 @@ def synthesize(
 
 
 def _write(folder: Path, made: Collection, config: Mapping[str, Any], as_json: bool) -> None:
-    from finsler.data.stored import write_collection
+    from finsler.data.sets.folder import write_collection
 
     names = {made.reference, *made.names}
     with _progress() as bar:

@@ -19,7 +19,7 @@ from finsler.cli.trips import Trip, traced
 if TYPE_CHECKING:
     from finsler.frames import FaceFrames
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray
+    from finsler.typing import FloatArray
     from finsler.view.report import Html
 
 
@@ -47,8 +47,8 @@ def demo(
     seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
     `summary.json` has the figures of both, and `report.html` shows everything in one page.
     """
-    from finsler.files import write_bytes
-    from finsler.record import record
+    from finsler.storage.files import write_bytes
+    from finsler.storage.record import record
 
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
@@ -75,8 +75,8 @@ def _one_shape(
     from finsler.analysis import heat_kernel, spectrum
     from finsler.frames import principal_frames
     from finsler.mesh import primitives, write_mesh
-    from finsler.npz import write_npz
     from finsler.operator import angle_stack, lbo, save_operators
+    from finsler.storage.npz import write_npz
     from finsler.view import plot_spectrum
 
     mesh = primitives.bumpy_sphere(frequency)

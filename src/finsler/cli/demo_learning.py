@@ -67,7 +67,7 @@ def learn(out: Path, lesson: Lesson) -> tuple[dict[str, Any], list[Html]]:
     Writes `store/`, `runs/`, `table.md`, `curves.png` and `correspondence.png` to the folder.
     """
     from finsler.evaluation import evaluate, reference_distances
-    from finsler.files import write_bytes
+    from finsler.storage.files import write_bytes
 
     shapes = _people(lesson)
     stores = {name: _prepared(out, name, shapes, lesson) for name in ("LBO", "FLBO")}

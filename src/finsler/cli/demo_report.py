@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from finsler.cli.trips import Trip
     from finsler.evaluation import Evaluation
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray
+    from finsler.typing import FloatArray
     from finsler.view.report import Html, View
 
 

@@ -33,8 +33,8 @@ from finsler.cli.options import (
 from finsler.cli.results import checked_target
 
 if TYPE_CHECKING:
-    from finsler.cluster import Workers
-    from finsler.mesh.trimesh import FloatArray, IntArray
+    from finsler.compute.cluster import Workers
+    from finsler.typing import FloatArray, IntArray
 
 _SHARE = 0.09
 _BINS = 10
@@ -166,7 +166,7 @@ def _is_file(text: str) -> bool:
 def _describe_one(path: Path, out: Path | None, description: Description, as_json: bool) -> None:
     """Describe one mesh; write and print what is asked for."""
     from finsler.mesh import load_mesh
-    from finsler.npz import write_npz
+    from finsler.storage.npz import write_npz
 
     checked_target(out, (".npz",))
     described = description.of(load_mesh(path))

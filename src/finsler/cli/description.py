@@ -20,9 +20,9 @@ from finsler.cli.batch import (
 from finsler.cli.options import OperatorChoice, working
 
 if TYPE_CHECKING:
-    from finsler.cluster import Workers
+    from finsler.compute.cluster import Workers
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray, IntArray
+    from finsler.typing import FloatArray, IntArray
 
 _COLUMNS = (
     *("mesh", "outcome", "seconds", "vertices", "values"),
@@ -116,8 +116,8 @@ def describe_many(
     as_json: bool,
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
-    from finsler.data.preparation import made_folder
-    from finsler.files import lasting_location
+    from finsler.data.store.prepare import made_folder
+    from finsler.storage.files import lasting_location
 
     lasting_location(out)
     meshes = meshes_at(where)

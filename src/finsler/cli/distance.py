@@ -132,8 +132,8 @@ def distance(
     Example: `finsler distance cat.off --wind 0 0.6 0 --both --path-to 400 --figure cat.png`
     """
     from finsler.analysis.arguments import vertex_indices
+    from finsler.compute.memory import require
     from finsler.errors import InputError
-    from finsler.memory import require
     from finsler.mesh import load_mesh
     from finsler.view import save_figure
 

@@ -27,7 +27,7 @@ from finsler.cli.options import AsJson
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
-    from finsler.cluster import Pool
+    from finsler.compute.cluster import Pool
     from finsler.data import Collection
     from finsler.evaluation import DistancesOnDemand, Evaluation, Predictions, ReferenceDistances
     from finsler.mesh import TriMesh
@@ -136,13 +136,13 @@ def evaluate(
     Example: `finsler evaluate seed1.npz seed2.npz --collection faust_r:FAUST_r --table results.md`,
     or `finsler evaluate runs/first/last.safetensors --store store --collection faust_r:FAUST_r`
     """
-    from finsler.cluster import opened
+    from finsler.compute.cluster import opened
     from finsler.data import open_collection
     from finsler.errors import InputError
     from finsler.evaluation import evaluate as run
     from finsler.evaluation import markdown_report, results_dict, write_results
     from finsler.evaluation.distances import block_length
-    from finsler.files import local_path, write_bytes
+    from finsler.storage.files import local_path, write_bytes
 
     if not 0.0 < matrix_memory < math.inf:
         raise InputError(f"--matrix-memory is {matrix_memory} GiB; it must be a positive number")
@@ -242,7 +242,7 @@ def _predictions(
         return load_predictions(path, shapes, skip=skip)
     from finsler.data import Store
     from finsler.nn.training import load_model, predict
-    from finsler.record import record
+    from finsler.storage.record import record
 
     prepared = Store.open(store)
     network, about = load_model(path)

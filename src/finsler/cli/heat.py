@@ -49,8 +49,8 @@ from finsler.cli.results import (
 if TYPE_CHECKING:
     from finsler.analysis.spectrum import Spectrum
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray
     from finsler.operator import Laplacian
+    from finsler.typing import FloatArray
 
     Flow = Callable[[float], FloatArray]
     BasisFlow = Callable[[Spectrum, float], FloatArray]

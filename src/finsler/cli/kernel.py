@@ -34,8 +34,8 @@ from finsler.cli.results import (
 )
 
 if TYPE_CHECKING:
-    from finsler.mesh.trimesh import FloatArray
     from finsler.operator import AngleStack
+    from finsler.typing import FloatArray
 
 _PAIRS = 300
 
@@ -88,8 +88,8 @@ def kernel(
     Example: `finsler kernel cat.off --vertex 120 --theta 0 --theta 67.5 --figure kernel.png`
     """
     from finsler.analysis.arguments import vertex_indices
+    from finsler.compute.memory import require
     from finsler.errors import InputError
-    from finsler.memory import require
     from finsler.mesh import load_mesh
     from finsler.view.surfaces import figure_kernels
 

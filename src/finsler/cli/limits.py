@@ -17,7 +17,7 @@ class Solver(StrEnum):
 
 
 def _state(context: typer.Context, gigabytes: float | None) -> float | None:
-    from finsler.memory import limited
+    from finsler.compute.memory import limited
 
     if gigabytes is not None:
         context.with_resource(limited(gigabytes))
@@ -46,7 +46,7 @@ MemoryLimit = Annotated[
 
 def chosen_solver(task: str, vertices: int, solver: Solver, *, k: int = 50) -> str:
     """The solver to take, with a line on stderr where it is not the usual one."""
-    from finsler.memory import choose, estimate, require
+    from finsler.compute.memory import choose, estimate, require
 
     require("operator", vertices)
     chosen = choose(task, vertices, solver.value, k=k)

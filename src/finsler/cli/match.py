@@ -39,7 +39,7 @@ from finsler.cli.options import (
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
-    from finsler.cluster import Workers
+    from finsler.compute.cluster import Workers
     from finsler.matching import Match
     from finsler.mesh import TriMesh
 
@@ -173,7 +173,7 @@ def _match_two(
     """Match one pair; write, draw and print what is asked for."""
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
-    from finsler.npz import write_npz
+    from finsler.storage.npz import write_npz
 
     checked_target(out, (".npz",))
     checked_target(figure, FIGURE_ENDINGS)

@@ -24,7 +24,7 @@ from finsler.cli.batch import (
 from finsler.cli.options import OperatorChoice
 
 if TYPE_CHECKING:
-    from finsler.cluster import Workers
+    from finsler.compute.cluster import Workers
     from finsler.matching import Match
     from finsler.mesh import TriMesh
     from finsler.operator import Laplacian
@@ -105,7 +105,7 @@ class MatchChoice:
         self, mesh_1: TriMesh, mesh_2: TriMesh, show: Callable[[str], None]
     ) -> dict[str, Any]:
         """What a network found, as arguments of `match`."""
-        from finsler.cli.match_learned import learned_map
+        from finsler.matching.learned import learned_map
 
         assert self.model is not None
         show("network")
@@ -128,8 +128,8 @@ def match_pairs(
     as_json: bool,
 ) -> None:
     """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
-    from finsler.data.preparation import made_folder
-    from finsler.files import lasting_location
+    from finsler.data.store.prepare import made_folder
+    from finsler.storage.files import lasting_location
 
     choice.check()
     lasting_location(out)
@@ -155,7 +155,7 @@ def wanted_pairs(pairs: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
         There is no pair, a line does not hold two names, or one is unknown.
     """
     from finsler.errors import InputError
-    from finsler.files import read_bytes
+    from finsler.storage.files import read_bytes
 
     if pairs == "all":
         chosen = list(itertools.combinations(names, 2))
@@ -242,6 +242,6 @@ def match_pair(
 
 @functools.lru_cache(maxsize=1)
 def _checksum(model: str | None) -> str | None:
-    from finsler.files import read_bytes
+    from finsler.storage.files import read_bytes
 
     return None if model is None else hashlib.sha256(read_bytes(model)).hexdigest()

@@ -78,8 +78,8 @@ def operator(
     """
     from finsler.errors import InputError
     from finsler.mesh import load_mesh
-    from finsler.npz import write_npz
     from finsler.operator import chebyshev_operators, save_operators
+    from finsler.storage.npz import write_npz
 
     if chebyshev is not Rescaling.none and out.suffix.lower() != ".npz":
         raise InputError(f"{out}: rescaled operators are written as .npz only")

@@ -23,7 +23,7 @@ from finsler.cli.cluster_options import (
 from finsler.cli.options import Alpha, AsJson, Omega, OmegaField, Peak, Smoothing, Tau
 
 if TYPE_CHECKING:
-    from finsler.data.preparation import PreparationError
+    from finsler.data.store.prepare import PreparationError
 
 
 class Normalization(StrEnum):
@@ -123,8 +123,8 @@ def prepare(
     """
     from finsler.data import PrepareConfig, open_collection
     from finsler.data import prepare as run
-    from finsler.data.preparation import PreparationError
-    from finsler.files import lasting_location
+    from finsler.data.store.prepare import PreparationError
+    from finsler.storage.files import lasting_location
 
     config = PrepareConfig(
         alpha=alpha,

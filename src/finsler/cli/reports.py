@@ -20,7 +20,7 @@ def write(
     path: Path, title: str, blocks: Sequence[Html], config: Mapping[str, Any], subtitle: str = ""
 ) -> Path:
     """Write a page with configuration, versions and the command line."""
-    from finsler.record import record
+    from finsler.storage.record import record
     from finsler.view.report import write_report
 
     about = json.loads(record(config))

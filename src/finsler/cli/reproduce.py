@@ -15,7 +15,7 @@ from finsler.cli.options import AsJson
 from finsler.cli.train import Device
 
 if TYPE_CHECKING:
-    from finsler.cli.scores import Results
+    from finsler.experiments.scores import Results
 
 
 class Stage(StrEnum):
@@ -92,9 +92,9 @@ def reproduce(
 
     Example: `finsler reproduce faust faust_r:data/FAUST_r --out results/faust --seeds 3`
     """
-    from finsler.cli.scores import score_trials
-    from finsler.cli.tables import methods_named, parts_of
-    from finsler.cli.trials import plan_trials, train_trials, with_settings
+    from finsler.experiments.scores import score_trials
+    from finsler.experiments.tables import methods_named, parts_of
+    from finsler.experiments.trials import plan_trials, train_trials, with_settings
 
     chosen, training = with_settings(methods_named(methods), settings or [])
     parts = parts_of(table, collection)
@@ -109,10 +109,10 @@ def reproduce(
 
 
 def _write(results: Results, out: Path, as_json: bool) -> None:
-    from finsler.cli.scores import everything
-    from finsler.cli.table_text import main_table, markdown
     from finsler.evaluation import write_results
-    from finsler.files import write_bytes
+    from finsler.experiments.scores import everything
+    from finsler.experiments.table_text import main_table, markdown
+    from finsler.storage.files import write_bytes
 
     about = everything(results)
     files = [
@@ -127,7 +127,7 @@ def _write(results: Results, out: Path, as_json: bool) -> None:
 
 
 def _write_report(path: Path, results: Results) -> Path:
-    from finsler.cli.table_text import markdown
+    from finsler.experiments.table_text import markdown
     from finsler.view import report
 
     found = {m.name: results.of("sqrt_area", results.shown, m.name) for m in results.methods}

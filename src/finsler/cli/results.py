@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray
+    from finsler.typing import FloatArray
     from finsler.view import Camera, Panel
 
 FUNCTION_ENDINGS = (".ply", ".vtk", ".npz")
@@ -21,7 +21,7 @@ _PICTURE = (480, 480)
 def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
     """Raise before the work begins where its result could not be written."""
     from finsler.errors import InputError
-    from finsler.files import local_path
+    from finsler.storage.files import local_path
 
     if path is None:
         return
@@ -43,7 +43,7 @@ def write_functions(
 ) -> None:
     """Functions on the vertices as named scalars of a .ply or .vtk, or `arrays` as .npz."""
     from finsler.mesh import write_mesh
-    from finsler.npz import write_npz
+    from finsler.storage.npz import write_npz
 
     if path.suffix.lower() == ".npz":
         write_npz(path, arrays, config)

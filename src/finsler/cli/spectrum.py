@@ -64,7 +64,7 @@ def spectrum(
     """
     from finsler.analysis import spectrum as compute
     from finsler.mesh import load_mesh
-    from finsler.npz import write_npz
+    from finsler.storage.npz import write_npz
     from finsler.view.surfaces import figure_eigenfunctions
 
     checked_target(out, (".npz",))

@@ -79,7 +79,7 @@ def train(
     Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`
     """
     from finsler.data import Store
-    from finsler.files import local_path
+    from finsler.storage.files import local_path
 
     local_path(out)
     chosen = _config(config, settings or [], model, seed, device)
@@ -124,8 +124,8 @@ def _config(
     seed: int | None,
     device: Device | None,
 ) -> TrainConfig:
-    from finsler.files import local_path
     from finsler.nn.training import TrainConfig
+    from finsler.storage.files import local_path
 
     chosen = TrainConfig() if path is None else TrainConfig.load(local_path(path))
     more = [] if model is None else [f"model={model}"]

@@ -11,8 +11,8 @@ from finsler.cli.options import working
 if TYPE_CHECKING:
     from finsler.analysis.paths import GeodesicPath
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import FloatArray
     from finsler.metric import RandersMetric
+    from finsler.typing import FloatArray
 
 _ENDINGS = ("", "_back")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from finsler.mesh import TriMesh
-    from finsler.mesh.trimesh import IntArray
+    from finsler.typing import IntArray
 
 
 def view(
@@ -96,7 +96,7 @@ def _wait() -> None:
 
 
 def _array(path: str | Path, name: str) -> NDArray[np.generic]:
-    from finsler.npz import read_npz
+    from finsler.storage.npz import read_npz
 
     return read_npz(path, (name,))[name]
 

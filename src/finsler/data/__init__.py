@@ -2,19 +2,19 @@
 
 from finsler.data.check import Finding, SetReport, check_collection
 from finsler.data.collection import Collection, Shape
-from finsler.data.faust import faust_r, faust_registrations
 from finsler.data.labels import Labels, canonical_labels, filled_labels
-from finsler.data.opening import find_collections, open_collection
-from finsler.data.pack import pack, packed
 from finsler.data.partial import Partial, cut, holes, partial_collection
-from finsler.data.preparation import PreparationError, Prepared, prepare
-from finsler.data.prepared import PrepareConfig, PreparedShape
-from finsler.data.scape import scape_r
-from finsler.data.shrec16 import shrec16
-from finsler.data.store import Store
-from finsler.data.stored import write_collection
-from finsler.data.synthetic import Creature, make_creature, synthetic_collection
-from finsler.data.tosca import TOSCA_CATEGORIES, tosca_r
+from finsler.data.sets.faust import faust_r, faust_registrations
+from finsler.data.sets.folder import write_collection
+from finsler.data.sets.opening import find_collections, open_collection
+from finsler.data.sets.pack import pack, packed
+from finsler.data.sets.scape import scape_r
+from finsler.data.sets.shrec16 import shrec16
+from finsler.data.sets.synthetic import Creature, make_creature, synthetic_collection
+from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r
+from finsler.data.store.entry import PrepareConfig, PreparedShape
+from finsler.data.store.prepare import PreparationError, Prepared, prepare
+from finsler.data.store.store import Store
 
 __all__ = [
     "TOSCA_CATEGORIES",

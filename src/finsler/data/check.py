@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from finsler.data.labels import read_barycentric, read_vts
-from finsler.data.layout import ShapeFiles, extra_files
-from finsler.data.opening import Found, find_collections
+from finsler.data.sets.layout import ShapeFiles, extra_files
+from finsler.data.sets.opening import Found, find_collections
 from finsler.errors import InputError
 from finsler.mesh.health import MeshHealth, health
 from finsler.mesh.io import load_mesh
@@ -111,7 +111,7 @@ def check_collection(
     Parameters
     ----------
     path : path
-        A folder that [`open_collection`][finsler.data.opening.open_collection] recognises; all
+        A folder that [`open_collection`][finsler.data.sets.opening.open_collection] recognises; all
         sets and categories in it are examined.
     progress : callable
         Called with the number of shapes examined, and that of all.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import IntArray
 
 
 @dataclass(frozen=True, eq=False)

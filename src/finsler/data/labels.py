@@ -13,8 +13,9 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
-from finsler.mesh.topology import BoolArray, edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.topology import edges
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import BoolArray, FloatArray, IntArray
 
 # The official truth of SHREC'16 names a few faces that some copies of its null shapes lack.
 _FACES_THAT_MAY_LACK = 0.05

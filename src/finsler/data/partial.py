@@ -12,8 +12,9 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
 from finsler.mesh.measures import face_areas
-from finsler.mesh.topology import BoolArray, corner_fans, edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.topology import corner_fans, edges
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import BoolArray, FloatArray, IntArray
 
 # How far the kept share may be from the one asked for, and how many attempts are made.
 _TOLERANCE = 0.05

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from finsler.descriptors._compiled_qr import extreme_axes_qr
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
 

@@ -13,7 +13,7 @@ from math import hypot, sqrt
 import numpy as np
 from numba import njit
 
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 _TINY = 2.2250738585072014e-308
 _EPSILON = 2.220446049250313e-16

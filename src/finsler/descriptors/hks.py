@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 
 def hks(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from finsler.compute.memory import require
 from finsler.errors import InputError
-from finsler.memory import require
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, surface_area, vertex_normals
 from finsler.mesh.topology import inconsistent_edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from finsler.descriptors._compiled import Cells

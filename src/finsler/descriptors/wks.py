@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from finsler.analysis.spectrum import Spectrum
 from finsler.descriptors.hks import positive_eigenvalues, spectra_of
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 # Width of a band in units of the spacing of energies, as Aubry et al. choose it.
 _WIDTH = 7.0

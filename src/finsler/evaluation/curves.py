@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 # 0, 0.001, ..., 0.25.
 DEFAULT_GRID: FloatArray = np.linspace(0.0, 0.25, 251)

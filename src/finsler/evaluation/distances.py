@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from finsler.analysis.arguments import vertex_set
 from finsler.analysis.geodesic import geodesic_matrix
-from finsler.cluster import Pool, Workers, opened
+from finsler.compute.cluster import Pool, Workers, opened
 from finsler.errors import InputError
 from finsler.mesh.measures import surface_area
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
-from finsler.npz import read_npz, write_npz
+from finsler.mesh.trimesh import TriMesh
+from finsler.storage.npz import read_npz, write_npz
+from finsler.typing import FloatArray, IntArray
 
 # Part of every key: raise it when what is stored changes, and old files are not found again.
 FORMAT = 1
@@ -176,7 +177,7 @@ def reference_distances(
     progress : callable
         Called with the number of rows that are done and that of all.
     pool : Pool, optional
-        Workers that compute the rows, see `finsler.cluster.opened`; by default this
+        Workers that compute the rows, see `finsler.compute.cluster.opened`; by default this
         process. The distances do not depend on it.
 
     Raises

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
 from finsler.evaluation.distances import Distances
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 
 NORMALIZATIONS = ("sqrt_area", "diameter")
 

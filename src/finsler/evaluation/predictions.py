@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from finsler.data.collection import Collection
 from finsler.errors import InputError
 from finsler.evaluation.error import reference_vertices
-from finsler.json_text import parse_json
-from finsler.mesh.trimesh import IntArray
-from finsler.npz import read_npz, write_npz
+from finsler.storage.json import parse_json
+from finsler.storage.npz import read_npz, write_npz
+from finsler.typing import IntArray
 
 # Names with a meaning in the file or in numpy's writer.
 _RESERVED = {"names", "config", "file", "allow_pickle"}

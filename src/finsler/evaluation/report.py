@@ -11,8 +11,8 @@ from typing import Any
 
 from finsler.evaluation.curves import MEASURES, RADIUS, Interval, Score, Summary
 from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, Vertices
-from finsler.files import write_bytes
-from finsler.record import record
+from finsler.storage.files import write_bytes
+from finsler.storage.record import record
 
 _VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
 _SIZES = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}

@@ -11,7 +11,8 @@ from finsler.errors import InputError
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, require_usable_faces, vertex_areas, vertex_normals
 from finsler.mesh.topology import edges, inconsistent_edges, nonmanifold_edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 

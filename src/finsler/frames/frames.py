@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.curvature import line_field, normal_cycle
-from finsler.memory import require
 from finsler.mesh.measures import (
     TangentBasis,
     face_areas,
@@ -21,8 +21,9 @@ from finsler.mesh.measures import (
     surface_area,
 )
 from finsler.mesh.topology import edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.solvers import factorise
+from finsler.typing import FloatArray, IntArray
 
 ComplexArray = NDArray[np.complex128]
 

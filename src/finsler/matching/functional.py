@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from finsler.errors import InputError
 from finsler.matching.nearest import nearest_rows
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 
 
 def functional_map(

@@ -12,7 +12,8 @@ from finsler.matching.functional import vertex_map
 from finsler.matching.quality import orientation_share
 from finsler.matching.refine import Points
 from finsler.matching.surface import Surface
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 # Weights in the energy: difference of features, lack of commutativity, change of distances.
 _FEATURES = 2.0

@@ -43,8 +43,9 @@ from finsler.matching.surface import (
     total_area,
 )
 from finsler.mesh.repair import Repair
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, lbo
+from finsler.typing import FloatArray, IntArray
 
 # Directions of the histograms that are kept.
 _FEATURES = 64

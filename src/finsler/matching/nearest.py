@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import IntArray
+from finsler.typing import IntArray
 
 # Inner products that are held at once.
 _CELLS = 2**24

@@ -8,7 +8,8 @@ from finsler.analysis.spectrum import Spectrum
 from finsler.matching.refine import Refined
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.topology import edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 # An expected error of this size, in units of √area, has confidence one half.
 _DOUBTFUL = 0.025

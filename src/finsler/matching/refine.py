@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.matching.functional import pull_back, vertex_map
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 
 # Vertices of each surface that take part before the last step.
 SAMPLES = 5000

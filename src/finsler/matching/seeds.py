@@ -12,7 +12,7 @@ from finsler.matching.functional import functional_map
 from finsler.matching.judge import Candidate, Judge
 from finsler.matching.refine import Points, Step, basis_sizes, points_of, sampled, zoom
 from finsler.matching.surface import Surface
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 # Descriptors of the candidates: weights of small SHOT, large SHOT, wave kernel signatures.
 _MIXTURES = ((1.0, 1.0, 1.0), (1.0, 0.0, 0.3), (0.0, 1.0, 1.0))

@@ -15,8 +15,9 @@ from finsler.errors import InputError
 from finsler.mesh.measures import face_areas, surface_area
 from finsler.mesh.repair import Repair, repair
 from finsler.mesh.topology import vertex_components
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, angle_stack, lbo
+from finsler.typing import FloatArray
 
 # Wave kernel signatures: eigenpairs, logarithms of eigenvalues times area, width of a band.
 _PAIRS = 60

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
 from finsler.mesh.formats import gltf, obj, off, ply, stl, vtk
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.storage.files import write_bytes
+from finsler.typing import FloatArray
 
 _READERS = {".off": off.read, ".obj": obj.read, ".ply": ply.read, ".stl": stl.read}
 _READABLE = (*_READERS, ".glb", ".gltf")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 # Height of a face as a share of its longest edge, below which it is a needle.
 NEEDLE = 1e-6

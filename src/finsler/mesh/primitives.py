@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 
 def plane(

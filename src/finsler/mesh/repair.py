@@ -12,8 +12,9 @@ from scipy.spatial import cKDTree
 from finsler.errors import InputError
 from finsler.mesh.measures import degenerate_faces
 from finsler.mesh.rows import first_equal_row
-from finsler.mesh.topology import BoolArray, component_volumes, corner_fans, orientation
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.topology import component_volumes, corner_fans, orientation
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finsler.mesh.trimesh import IntArray
+from finsler.typing import IntArray
 
 
 def first_equal_row(rows: NDArray[Any]) -> IntArray:

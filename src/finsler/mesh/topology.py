@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, depth_first_order
 
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
-
-BoolArray = NDArray[np.bool_]
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

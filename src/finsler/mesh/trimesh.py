@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from finsler.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

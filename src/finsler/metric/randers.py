@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames
 from finsler.mesh.measures import TangentBasis, face_basis
-from finsler.mesh.trimesh import FloatArray, TriMesh, require_same_mesh
+from finsler.mesh.trimesh import TriMesh, require_same_mesh
+from finsler.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

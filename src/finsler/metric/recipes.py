@@ -11,8 +11,9 @@ import numpy as np
 from finsler.errors import InputError
 from finsler.frames.curvature import principal_curvature
 from finsler.mesh.measures import surface_area
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import axis_vector, face_field, require_anisotropy
+from finsler.typing import FloatArray
 
 # Curvature, as a share of 1/sqrt(area), that is rounding.
 _FLAT = 1e-9

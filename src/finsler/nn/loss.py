@@ -71,14 +71,14 @@ class _Fused(torch.autograd.Function):
         smoothing: float,
         dtype: torch.dtype,
     ) -> Tensor:
-        from finsler.nn import kernels
+        from finsler.nn import _triton
 
         classes = len(weight)
         more = -classes % _MULTIPLE
         padded = nn.functional.pad(weight.to(dtype), (0, 0, 0, more))
         narrow = hidden.to(dtype)
         logits = torch.addmm(nn.functional.pad(bias.to(dtype), (0, more)), narrow, padded.T)
-        each = kernels.cross_entropy_(logits, labels, share, classes, smoothing)
+        each = _triton.cross_entropy_(logits, labels, share, classes, smoothing)
         ctx.save_for_backward(
             (logits @ padded).to(hidden.dtype),
             (logits.T @ narrow)[:classes].to(weight.dtype),

@@ -141,9 +141,9 @@ def _clenshaw(
 ) -> tuple[Tensor, Tensor]:
     """The sum (n, c), and where they are kept the iterates b_s, s > 0, in (n, S, a, c)."""
     if backend == "triton":
-        from finsler.nn import kernels
+        from finsler.nn import _triton
 
-        return kernels.clenshaw(operators.indptr, operators.indices, values, y, keep=keep)
+        return _triton.clenshaw(operators.indptr, operators.indices, values, y, keep=keep)
     if backend == "compiled":
         from finsler.nn import _compiled_recurrence
 
@@ -171,9 +171,9 @@ def _chebyshev(
 ) -> Tensor:
     """T_s(L̂_θ) x, (n, S, a, c)."""
     if backend == "triton":
-        from finsler.nn import kernels
+        from finsler.nn import _triton
 
-        return kernels.chebyshev(operators.indptr, operators.indices, values, x, orders, dtype)
+        return _triton.chebyshev(operators.indptr, operators.indices, values, x, orders, dtype)
     if backend == "compiled":
         from finsler.nn import _compiled_recurrence
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from finsler.mesh.trimesh import FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
 

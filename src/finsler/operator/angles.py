@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
-from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric, distinct_rows
 from finsler.operator.laplacian import Laplacian
 from finsler.operator.stiffness import assemble
+from finsler.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,9 @@ from scipy import sparse
 from finsler.errors import ConvergenceError
 from finsler.mesh.measures import face_basis
 from finsler.mesh.topology import edges
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.operator.laplacian import Laplacian, laplacian
+from finsler.typing import FloatArray, IntArray
 
 # Flips for each side, at most: the sum of squared lengths falls with each, but may do so slowly.
 _FLIPS = 100

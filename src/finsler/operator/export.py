@@ -13,10 +13,10 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
-from finsler.npz import read_npz, write_npz
 from finsler.operator.angles import AngleStack
-from finsler.record import record
+from finsler.storage.files import write_bytes
+from finsler.storage.npz import read_npz, write_npz
+from finsler.storage.record import record
 
 _FIELDS = ("theta", "indptr", "indices", "values", "mass", "diagonal", "reference_diagonal")
 

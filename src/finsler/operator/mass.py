@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from finsler.mesh.measures import face_areas, require_usable_faces, vertex_areas
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 
 def lumped_mass(mesh: TriMesh) -> FloatArray:

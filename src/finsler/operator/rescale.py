@@ -10,10 +10,10 @@ from scipy import sparse
 from scipy.linalg import eigvalsh_tridiagonal
 from scipy.sparse import linalg
 
+from finsler.compute.memory import require
 from finsler.errors import ConvergenceError, InputError
-from finsler.memory import require
-from finsler.mesh.trimesh import FloatArray
 from finsler.operator.angles import AngleStack
+from finsler.typing import FloatArray
 
 NORMALIZATIONS = ("acscnn", "reference", "plain")
 # Accepted probability that the Lanczos bound is too small.

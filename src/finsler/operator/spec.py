@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric, require_anisotropy
 from finsler.metric.recipes import curvature_strength, tau_of_strength
 from finsler.operator.angles import AngleStack, angle_stack
 from finsler.operator.laplacian import Laplacian, laplacian
 from finsler.operator.rescale import NORMALIZATIONS, ChebyshevOperators, chebyshev_operators
+from finsler.typing import FloatArray
 
 KINDS = ("lbo", "albo", "flbo")
 OMEGAS = ("constant", "curved", "flat")

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from finsler.errors import InputError
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import NEEDLE, TangentBasis, require_usable_faces
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

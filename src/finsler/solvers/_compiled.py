@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 # Products may be added without rounding them first; nothing is reordered.
 _FAST = {"contract"}

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 
 Solve = Callable[[FloatArray], FloatArray]
 

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from finsler.errors import ConvergenceError, InputError
-from finsler.mesh.trimesh import FloatArray
 from finsler.solvers.factor import Solve, finite
+from finsler.typing import FloatArray
 
 if TYPE_CHECKING:
     from finsler.solvers._compiled import Rows

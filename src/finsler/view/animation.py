@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
+from finsler.storage.files import write_bytes
 
 # Pictures that the common palette is taken from, and the colours it has beside black and white.
 _SAMPLED = 12

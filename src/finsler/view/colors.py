@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 from finsler.view.panel import Panel
 
 # The colour of what has no colour of its own.

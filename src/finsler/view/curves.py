@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 from finsler.view.figures import write_lines
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
-from finsler.mesh.trimesh import FloatArray
+from finsler.storage.files import write_bytes
+from finsler.typing import FloatArray
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.renderer import render_panel, require_matplotlib

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 from finsler.view.panel import DIVERGING, Panel
 
 # At most so many level sets between the source and the farthest point.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 SEQUENTIAL = "viridis"
 DIVERGING = "coolwarm"

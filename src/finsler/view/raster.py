@@ -31,8 +31,11 @@ def rasterize(surfaces: Sequence[Surface], view: View) -> NDArray[np.uint8]:
         if surface.levels is not None and surface.table is not None:
             levels, table = surface.levels, surface.table
         # One layout of arrays is one compilation.
-        arrays = (np.ascontiguousarray(a) for a in (surface.normals, colors, levels, table))
-        shade(image, mine, face - first, weights, *arrays, view.axes[2], view.light, reflection)
+        normals, colors, levels, table = (
+            np.ascontiguousarray(a) for a in (surface.normals, colors, levels, table)
+        )
+        light = (view.axes[2], view.light, reflection)
+        shade(image, mine, face - first, weights, normals, colors, levels, table, *light)
         first = last
     pixels = np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8)
     return pixels.reshape(view.height, view.width, 3)

@@ -8,7 +8,8 @@ import numpy as np
 
 from finsler.errors import InputError
 from finsler.mesh.measures import face_normals
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 from finsler.view.colors import GREY
 from finsler.view.panel import Camera, Panel
 

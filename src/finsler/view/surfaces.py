@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.mesh.measures import vertex_normals
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 from finsler.view.figures import save_figure
 from finsler.view.level_sets import distance_panels
 from finsler.view.panel import DIVERGING, Camera, Panel

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from finsler.baselines.field_conv import FieldConvNet, SupportGraph
 from finsler.errors import InputError
-from finsler.nn.field_conv import FieldConvNet, SupportGraph
 from finsler.nn.training import TrainConfig, load_model, predict, train
 
 FIELD = TrainConfig(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from finsler.data.store import entry_path, write_entry
+from finsler.data.store.store import entry_path, write_entry
 from finsler.errors import ConvergenceError, InputError
 from finsler.nn.training import MODELS, Checkpoint, Model, TrainConfig, load_model, predict, train
 from finsler.nn.training import checkpoint as checkpoint_module

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from finsler.errors import InputError
 from finsler.mesh.formats.gltf_data import Asset, Json, items, named, whole
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 # A mesh may be placed many times: the whole may have so many bytes, or so many for each stored;

@@ -14,7 +14,8 @@ from finsler.mesh.formats.text import (
     whole_numbers,
     without_comments,
 )
-from finsler.mesh.trimesh import IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import IntArray
 
 
 def read(data: bytes) -> TriMesh:

@@ -17,7 +17,8 @@ from finsler.mesh.formats.text import (
     whole_numbers,
     without_comments,
 )
-from finsler.mesh.trimesh import IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import IntArray
 
 _HEADER = re.compile(rb"(ST)?C?N?OFF(\s+|$)")
 

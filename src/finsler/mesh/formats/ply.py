@@ -17,7 +17,8 @@ from finsler.mesh.formats.text import (
     ranges,
     whole_numbers,
 )
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 _TYPES = {
     **dict.fromkeys(("char", "int8"), "i1"),

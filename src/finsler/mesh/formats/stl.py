@@ -11,7 +11,8 @@ from finsler.errors import InputError
 from finsler.mesh.formats.text import number_rows
 from finsler.mesh.measures import face_normals
 from finsler.mesh.rows import first_equal_row
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 _FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 
 def write(mesh: TriMesh, *, scalars: dict[str, FloatArray] | None = None) -> bytes:

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
-from finsler.json_text import parse_json
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import model_named
+from finsler.storage.files import write_bytes
+from finsler.storage.json import parse_json
 
 # Raise it when the meaning of a file changes.
 FORMAT = 1

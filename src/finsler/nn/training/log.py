@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from finsler.files import write_bytes
+from finsler.storage.files import write_bytes
 
 METRICS, CURVES = "metrics.jsonl", "tensorboard"
 

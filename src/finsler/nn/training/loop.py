@@ -15,9 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finsler.data.store import Store
+from finsler.data.store.store import Store
 from finsler.errors import ConvergenceError, InputError
-from finsler.files import write_bytes
 from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.distributed import Team, share, team
@@ -30,6 +29,7 @@ from finsler.nn.training.prediction import count_exact
 from finsler.nn.training.samples import Samples
 from finsler.nn.training.schedule import learning_rate
 from finsler.nn.training.stepper import Stepper, make_optimiser, matrix_precision
+from finsler.storage.files import write_bytes
 
 LAST, BEST, CONFIG = "last.safetensors", "best.safetensors", "config.toml"
 PREDICTIONS = "predictions.npz"

@@ -9,9 +9,9 @@ from typing import Any, Protocol, Self
 import torch
 from torch import nn
 
-from finsler.data.prepared import PreparedShape
+from finsler.baselines.field_conv import FieldConvNet, SupportGraph
+from finsler.data.store.entry import PreparedShape
 from finsler.errors import InputError
-from finsler.nn.field_conv import FieldConvNet, SupportGraph
 from finsler.nn.network import CorrespondenceNet, SmallNet
 from finsler.nn.operators import OperatorStack
 from finsler.nn.training.config import TrainConfig

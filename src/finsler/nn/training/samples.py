@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from finsler.data.prepared import PreparedShape
-from finsler.data.store import Store
+from finsler.data.store.entry import PreparedShape
+from finsler.data.store.store import Store
 from finsler.errors import InputError
 from finsler.nn.training.models import Domain
 

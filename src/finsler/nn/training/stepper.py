@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finsler.nn.field_conv import rotate
+from finsler.baselines.field_conv import rotate
 from finsler.nn.loss import classification_loss
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import Domain

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 from finsler.view.report.blocks import Html, escaped
 
 # Of the drawing and of the field of its curves, in units of the drawing.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from finsler.errors import InputError
-from finsler.files import write_bytes
+from finsler.storage.files import write_bytes
 from finsler.view.report.blocks import Html, escaped, facts, joined, paragraph, section
 
 
@@ -39,7 +39,7 @@ def write_report(
     blocks : sequence of Html
         What the page shows, from the top.
     record : mapping
-        `config`, `versions` and `machine`, as [`record`][finsler.record.record] gives them.
+        `config`, `versions` and `machine`, as [`record`][finsler.storage.record.record] gives them.
     command : str, optional
         The command line that led here.
 

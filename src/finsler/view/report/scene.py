@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import IntArray
 from finsler.view.colors import GREY, color_table
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.renderer import require_matplotlib

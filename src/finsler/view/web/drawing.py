@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from finsler.mesh.trimesh import FloatArray
+from finsler.typing import FloatArray
 from finsler.view.colors import GREY, color_table
 from finsler.view.panel import Panel
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.trimesh import FloatArray, IntArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.scene import bounding_sphere
 from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown

@@ -12,9 +12,10 @@ from finsler.analysis.kernels import chebyshev_filter, chebyshev_polynomial, con
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.frames import FaceFrames, principal_frames
 from finsler.mesh.measures import surface_area
-from finsler.mesh.trimesh import FloatArray, TriMesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric import RandersMetric, curvature_strength, tau_of_strength
 from finsler.operator import AngleStack, angle_stack, chebyshev_operators
+from finsler.typing import FloatArray
 from finsler.view.web.settings import Anisotropy, Settings, Shown
 
 PAIRS = 200

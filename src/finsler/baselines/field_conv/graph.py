@@ -1,0 +1,180 @@
+"""Supports of vertices as tensors, and the sparse products that all layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from finsler.analysis.log_maps import Support
+from finsler.baselines.field_conv.spread import Spread
+from finsler.errors import InputError
+
+if TYPE_CHECKING:
+    from finsler.data.store.entry import PreparedShape
+
+
+@dataclass(frozen=True, eq=False)
+class SupportGraph:
+    """Supports of one or several shapes side by side, vertices numbered through.
+
+    Attributes
+    ----------
+    rows, columns : (p,) int64
+        Pairs (i, j), sorted by row, then by column.
+    r : (p,)
+        Distance as a share of the radius.
+    theta, direction, phi, weight : (p,)
+        As in [`Support`][finsler.analysis.log_maps.Support].
+    sizes : tuple of int
+        Number of vertices of each shape.
+
+    Examples
+    --------
+    >>> from finsler import primitives
+    >>> from finsler.analysis.log_maps import vertex_support
+    >>> support = vertex_support(primitives.sphere(4), radius=0.5)
+    >>> SupportGraph.from_supports([support, support]).sizes
+    (162, 162)
+    """
+
+    rows: Tensor
+    columns: Tensor
+    r: Tensor
+    theta: Tensor
+    direction: Tensor
+    phi: Tensor
+    weight: Tensor
+    sizes: tuple[int, ...]
+    _spreads: dict[tuple[str, int, int], Spread] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @classmethod
+    def from_supports(
+        cls, supports: Sequence[Support], *, dtype: torch.dtype = torch.float32
+    ) -> SupportGraph:
+        """Put supports side by side."""
+        if not supports:
+            raise InputError("a graph needs at least one support")
+        sizes = tuple(support.n_vertices for support in supports)
+        rows, columns, offset = [], [], 0
+        for support, size in zip(supports, sizes, strict=True):
+            degree = torch.as_tensor(support.indptr).long().diff()
+            rows.append(torch.arange(offset, offset + size).repeat_interleave(degree))
+            columns.append(torch.as_tensor(support.indices).long() + offset)
+            offset += size
+
+        def joined(name: str) -> Tensor:
+            return torch.cat([torch.as_tensor(getattr(s, name)) for s in supports]).to(dtype)
+
+        share = [torch.as_tensor(s.r).to(dtype) / s.radius for s in supports]
+        return cls(
+            rows=torch.cat(rows),
+            columns=torch.cat(columns),
+            r=torch.cat(share).clamp(max=1.0),
+            theta=joined("theta"),
+            direction=joined("direction"),
+            phi=joined("phi"),
+            weight=joined("weight"),
+            sizes=sizes,
+        )
+
+    @classmethod
+    def of(cls, shape: PreparedShape) -> SupportGraph:
+        """Of a prepared shape."""
+        if shape.support is None:
+            raise InputError(
+                f"shape {shape.name} was prepared without supports; prepare the collection again"
+                " with a radius for them, e.g. finsler prepare --support 0.0425"
+            )
+        return cls.from_supports([shape.support])
+
+    @classmethod
+    def batch(cls, graphs: Sequence[SupportGraph]) -> SupportGraph:
+        """Several shapes side by side; they do not see each other."""
+        if len(graphs) == 1:
+            return graphs[0]
+        firsts = [0]
+        for graph in graphs:
+            firsts.append(firsts[-1] + graph.n_vertices)
+
+        def joined(name: str, shifted: bool = False) -> Tensor:
+            parts = [getattr(graph, name) for graph in graphs]
+            if shifted:
+                parts = [part + first for part, first in zip(parts, firsts, strict=False)]
+            return torch.cat(parts)
+
+        return cls(
+            rows=joined("rows", True),
+            columns=joined("columns", True),
+            r=joined("r"),
+            theta=joined("theta"),
+            direction=joined("direction"),
+            phi=joined("phi"),
+            weight=joined("weight"),
+            sizes=tuple(size for graph in graphs for size in graph.sizes),
+        )
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices of all shapes together."""
+        return sum(self.sizes)
+
+    def to(self, device: torch.device | str) -> SupportGraph:
+        """The same graph on a device."""
+        return SupportGraph(
+            rows=self.rows.to(device),
+            columns=self.columns.to(device),
+            r=self.r.to(device),
+            theta=self.theta.to(device),
+            direction=self.direction.to(device),
+            phi=self.phi.to(device),
+            weight=self.weight.to(device),
+            sizes=self.sizes,
+        )
+
+    def convolutions(self, band: int, rings: int) -> Spread:
+        """Sums over supports for each frequency m = -band..band and ring.
+
+        The entry of frequency m is w_j P_{i←j} exp(i m θ). At r = 0, where θ is undefined, only
+        m = 0 counts.
+        """
+
+        def build() -> Spread:
+            somewhere = (self.r > 0.0).to(self.r.dtype)
+            return self._spread(
+                [
+                    torch.polar(self.weight * (somewhere if m else 1.0), self.phi + m * self.theta)
+                    for m in range(-band, band + 1)
+                ],
+                rings,
+            )
+
+        return self._kept(("convolutions", band, rings), build)
+
+    def averages(self, rings: int) -> Spread:
+        """Sums over supports of two kinds: means, and means along directions.
+
+        Entries are w_j, and w_j exp(i a), a the angle of log_i(j).
+        """
+
+        def build() -> Spread:
+            somewhere = (self.r > 0.0).to(self.r.dtype)
+            plain = torch.complex(self.weight, torch.zeros_like(self.weight))
+            return self._spread(
+                [plain, torch.polar(self.weight * somewhere, self.direction)], rings
+            )
+
+        return self._kept(("averages", 0, rings), build)
+
+    def _kept(self, key: tuple[str, int, int], build: Callable[[], Spread]) -> Spread:
+        if key not in self._spreads:
+            self._spreads[key] = build()
+        return self._spreads[key]
+
+    def _spread(self, entries: list[Tensor], rings: int) -> Spread:
+        return Spread.of(self.rows, self.columns, self.n_vertices, entries, self.r, rings)

@@ -1,0 +1,1 @@
+"""Where work runs and what it may take: processes and clusters, memory."""

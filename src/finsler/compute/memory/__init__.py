@@ -1,0 +1,17 @@
+"""How much memory a computation needs, said before it starts."""
+
+from finsler.compute.memory.estimates import GIGABYTE, TASKS, Estimate, estimate
+from finsler.compute.memory.limits import SOLVERS, choose, require
+from finsler.compute.memory.machine import available, limited
+
+__all__ = [
+    "GIGABYTE",
+    "SOLVERS",
+    "TASKS",
+    "Estimate",
+    "available",
+    "choose",
+    "estimate",
+    "limited",
+    "require",
+]

@@ -1,0 +1,97 @@
+"""FAUST: a hundred human bodies, ten people in ten poses."""
+
+from __future__ import annotations
+
+import os
+
+from finsler.data.collection import Collection
+from finsler.data.sets.layout import ShapeFiles, data_folder, mesh_files, missing, truth_files
+
+_PATTERN = r"tr_reg_\d{3}"
+_NAMES = tuple(f"tr_reg_{i:03d}" for i in range(100))
+_LICENCE = "accept the FAUST licence for research at faust-leaderboard.is.tuebingen.mpg.de first"
+_REMESHED = (
+    "the remeshed shapes of Ren et al. 2018, as used by Donati et al. 2020, are linked from"
+    " github.com/llorz/SGA18_orientation_BCICP_dataset and"
+    f" github.com/LIX-shape-analysis/GeomFmaps ({_LICENCE}); put tr_reg_000.off to tr_reg_099.off"
+    " into FAUST_r/off and tr_reg_000.vts to tr_reg_099.vts into FAUST_r/corres"
+)
+_ORIGINAL = (
+    f"{_LICENCE}, then unpack MPI-FAUST.zip, so that tr_reg_000.ply to tr_reg_099.ply lie in"
+    " MPI-FAUST/training/registrations"
+)
+
+
+def faust_r(root: str | os.PathLike[str]) -> Collection:
+    """The remeshed FAUST shapes, about 5000 vertices each, every mesh different.
+
+    tr_reg_000 to tr_reg_079 train, tr_reg_080 to tr_reg_099 test; the reference is tr_reg_000.
+    Labels come from the `.vts` files, see
+    [`canonical_labels`][finsler.data.labels.canonical_labels]: 69% of the vertices are named.
+
+    Parameters
+    ----------
+    root : path
+        The folder with `off` and `corres`, or the one around it.
+
+    Raises
+    ------
+    InputError
+        A file is missing; the sentence says where to get the set.
+    """
+    return faust_r_files(root).collection()
+
+
+def faust_registrations(root: str | os.PathLike[str]) -> Collection:
+    """The original FAUST registrations: 6890 vertices, numbered alike in all shapes.
+
+    Labels are the identity, all exact. Split and reference as in `faust_r`.
+
+    Parameters
+    ----------
+    root : path
+        The folder with `tr_reg_000.ply`, or MPI-FAUST, or the folder around it.
+
+    Raises
+    ------
+    InputError
+        A file is missing; the sentence says where to get the set.
+    """
+    return faust_registration_files(root).collection()
+
+
+def faust_r_files(root: str | os.PathLike[str]) -> ShapeFiles:
+    """Files of FAUST_r, complete or not."""
+    folder = data_folder(root, _PATTERN, ("FAUST_r", "FAUST"))
+    if folder is None:
+        raise missing(root, "FAUST_r", _REMESHED)
+    return ShapeFiles(
+        name="FAUST_r",
+        folder=folder,
+        reference=_NAMES[0],
+        train=_NAMES[:80],
+        test=_NAMES[80:],
+        meshes=mesh_files(folder, _PATTERN),
+        truths=truth_files(folder, _PATTERN),
+        truth="canonical",
+        source=_REMESHED,
+    )
+
+
+def faust_registration_files(root: str | os.PathLike[str]) -> ShapeFiles:
+    """Files of the FAUST registrations, complete or not."""
+    inside = ("registrations", "training/registrations", "MPI-FAUST/training/registrations")
+    folder = data_folder(root, _PATTERN, inside, truth=False)
+    if folder is None:
+        raise missing(root, "FAUST registrations", _ORIGINAL)
+    return ShapeFiles(
+        name="FAUST registrations",
+        folder=folder,
+        reference=_NAMES[0],
+        train=_NAMES[:80],
+        test=_NAMES[80:],
+        meshes=mesh_files(folder, _PATTERN),
+        truths={},
+        truth="identity",
+        source=_ORIGINAL,
+    )

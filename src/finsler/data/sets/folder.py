@@ -1,0 +1,112 @@
+"""Collections as a folder of plain files that `open_collection` reads back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from finsler.data.collection import Collection
+from finsler.data.sets.layout import FILLED, ShapeFiles, places
+from finsler.errors import InputError
+from finsler.mesh.io import write_mesh
+from finsler.storage.files import write_bytes
+from finsler.storage.json import parse_json
+from finsler.storage.record import record
+
+SPLIT = "split.json"
+_SOURCE = "write the collection again"
+
+
+def write_collection(
+    folder: str | os.PathLike[str],
+    collection: Collection,
+    config: Mapping[str, Any] | None = None,
+    *,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Path:
+    """Write a collection as `off/*.off`, `corres/*.vts` and `split.json`.
+
+    Line i of a `.vts` file is the reference vertex, from 1, of vertex i, as for the partial shapes
+    of SHREC'16; a `.filled` file beside it lists the vertices, from 1, whose label is not ground
+    truth. `split.json` names the reference and the shapes that train and test, and keeps the
+    configuration; it is written last, so an unfinished folder is not taken for a collection.
+
+    Parameters
+    ----------
+    folder : path
+        Made if missing; it must be empty.
+    collection : Collection
+    config : mapping, optional
+        What the collection was made from, for the record.
+    progress : callable
+        Called with the name of each shape that is written.
+
+    Raises
+    ------
+    InputError
+        The folder holds files already.
+    """
+    root = Path(folder)
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise InputError(f"{root}: this is not an empty folder; choose another one")
+    for place in ("off", "corres"):
+        (root / place).mkdir(parents=True)
+    reference = collection.load(collection.reference)
+    for name in dict.fromkeys((collection.reference, *collection.names)):
+        shape = reference if name == collection.reference else collection.load(name)
+        write_mesh(root / "off" / f"{name}.off", shape.mesh)
+        _write_numbers(root / "corres" / f"{name}.vts", shape.labels)
+        if not shape.exact.all():
+            _write_numbers(root / "corres" / f"{name}{FILLED}", np.flatnonzero(~shape.exact))
+        progress(name)
+    about = {
+        "name": collection.name,
+        "reference": collection.reference,
+        "train": collection.train,
+        "test": collection.test,
+        "record": json.loads(record(config or {})),
+    }
+    write_bytes(root / SPLIT, (json.dumps(about, indent=2) + "\n").encode())
+    return root
+
+
+def stored_files(path: str | os.PathLike[str]) -> ShapeFiles | None:
+    """Files of a collection that `write_collection` wrote, at or below a path; None if none is.
+
+    Raises
+    ------
+    InputError
+        `split.json` is damaged.
+    """
+    folder = next((place for place in places(Path(path), ()) if (place / SPLIT).is_file()), None)
+    if folder is None:
+        return None
+    try:
+        about = parse_json((folder / SPLIT).read_bytes())
+        name, reference = str(about["name"]), str(about["reference"])
+        train, test = (tuple(map(str, about[part])) for part in ("train", "test"))
+    except (InputError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder / SPLIT}: this is not a split that finsler wrote; {_SOURCE}"
+        ) from error
+    return ShapeFiles(
+        name=name,
+        folder=folder,
+        reference=reference,
+        train=train,
+        test=test,
+        meshes={entry.stem: entry for entry in sorted((folder / "off").glob("*.off"))},
+        truths={entry.stem: entry for entry in sorted((folder / "corres").glob("*.vts"))},
+        truth="vertex",
+        least=0,
+        source=_SOURCE,
+    )
+
+
+def _write_numbers(path: Path, values: np.ndarray[Any, Any]) -> None:
+    write_bytes(path, ("\n".join(map(str, (values + 1).tolist())) + "\n").encode())

@@ -1,0 +1,296 @@
+"""Files of a data set on disk: where the meshes and their ground truth lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from finsler.data.collection import Collection, Shape
+from finsler.data.labels import (
+    Labels,
+    canonical_labels,
+    filled_labels,
+    read_barycentric,
+    read_vts,
+)
+from finsler.errors import InputError
+from finsler.mesh.io import load_mesh
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import IntArray
+
+# Best first: where a folder holds several files of one shape, the earlier ending is read.
+_MESH_ENDINGS = (".off", ".ply", ".obj")
+_TRUTH_ENDINGS = (".vts", ".baryc_gt", ".map")
+# Beside a truth file that finsler wrote: vertices, from 1, whose label is not ground truth.
+FILLED = ".filled"
+_MESH_FOLDERS = ("off", "off_2", "shapes", "meshes", "ply", "obj", "vtx_5k", "")
+_TRUTH_FOLDERS = ("corres", "corr", "gt", "maps", "vtx_5k/corres", *_MESH_FOLDERS)
+
+
+@dataclass(frozen=True)
+class ShapeFiles:
+    """A data set as it lies on disk, whole or not; `collection` makes it one that can be loaded.
+
+    Attributes
+    ----------
+    name : str
+    folder : Path
+    reference : str
+    train, test : tuple of str
+        The shapes that belong to the set, whether their files are there or not.
+    meshes, truths : mapping of str to Path
+        The files found, by shape.
+    truth : {"canonical", "vertex", "identity"}
+        What a line of a truth file says: the vertex of this shape at canonical point i; the
+        reference vertex (or point of a reference face) at vertex i. Or that no file is needed,
+        since all shapes number their vertices alike.
+    least : int
+        Shapes besides the reference that the split needs.
+    source : str
+        Where to get the set, under which licence, and where to put it.
+    """
+
+    name: str
+    folder: Path
+    reference: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    meshes: Mapping[str, Path]
+    truths: Mapping[str, Path]
+    truth: Literal["canonical", "vertex", "identity"]
+    least: int = 1
+    source: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The reference, and all other shapes, each once."""
+        others = (name for name in (*self.train, *self.test) if name != self.reference)
+        return (self.reference, *others)
+
+    @property
+    def without_mesh(self) -> tuple[str, ...]:
+        """Shapes whose mesh is not there."""
+        return tuple(name for name in self.names if name not in self.meshes)
+
+    @property
+    def without_truth(self) -> tuple[str, ...]:
+        """Shapes whose ground truth is not there; a reference needs one only for its points."""
+        if self.truth == "identity":
+            return ()
+        needed = self.names if self.truth == "canonical" else self.names[1:]
+        return tuple(name for name in needed if name not in self.truths)
+
+    @property
+    def too_few(self) -> str:
+        """A clause that says that shapes are lacking for the split; empty where none are."""
+        there = len(self.names) - 1
+        if there >= self.least:
+            return ""
+        return f"{there} shapes are there besides the reference, but the split needs {self.least}"
+
+    @cached_property
+    def reference_mesh(self) -> TriMesh:
+        """The mesh whose vertices are the classes."""
+        return load_mesh(self.meshes[self.reference])
+
+    @cached_property
+    def reference_points(self) -> IntArray:
+        """Vertex of the reference at each canonical point."""
+        return read_vts(self.truths[self.reference], self.reference_mesh.n_vertices)
+
+    def collection(self) -> Collection:
+        """The collection; the meshes are read when asked for.
+
+        Raises
+        ------
+        InputError
+            A mesh or its ground truth is not there, or there are too few for the split, or a name
+            cannot be that of a file.
+        """
+        try:
+            require_plain_names(self.name, self.names)
+        except InputError as error:
+            raise InputError(f"{self.folder}: {error}; {self.source}") from error
+        if self.too_few:
+            raise InputError(f"{self.folder}: {self.name}: {self.too_few}; {self.source}")
+        for kind, lost in (("mesh", self.without_mesh), ("ground truth", self.without_truth)):
+            if lost:
+                others = f" and of {len(lost) - 1} others" if len(lost) > 1 else ""
+                raise InputError(
+                    f"{self.folder}: the {kind} of {lost[0]}{others} is missing from {self.name},"
+                    f" which has {len(self.names)} shapes; {self.source}"
+                )
+        return Collection(self.name, self.train, self.test, self.reference, self.load)
+
+    def load(self, name: str) -> Shape:
+        """Read one shape with its labels.
+
+        Raises
+        ------
+        InputError
+            A file is damaged or does not fit the others; the sentence names it.
+        """
+        mesh = load_mesh(self.meshes[name])
+        found = self.labels(name, mesh)
+        return Shape(name, mesh, found.labels, found.exact)
+
+    def labels(self, name: str, mesh: TriMesh) -> Labels:
+        """Labels of a shape whose mesh has been read."""
+        if self.truth == "identity":
+            return self._identity(name, mesh)
+        if name not in self.truths:
+            return Labels(np.arange(mesh.n_vertices), np.ones(mesh.n_vertices, dtype=bool))
+        path = self.truths[name]
+        if self.truth == "canonical":
+            points = read_vts(path, mesh.n_vertices)
+            self.require_lines(path, len(points), len(self.reference_points))
+            return canonical_labels(mesh, points, self.reference_points)
+        known = self._known(path)
+        self.require_lines(path, len(known), mesh.n_vertices)
+        if (known < 0).all():
+            raise InputError(f"{path}: no line names a vertex; copy the file again")
+        found = filled_labels(mesh, known)
+        marks = path.with_suffix(FILLED)
+        return _marked(found, read_vts(marks, mesh.n_vertices)) if marks.is_file() else found
+
+    def require_lines(self, path: Path, lines: int, needed: int) -> None:
+        """Raise where a truth file does not have the number of lines that it needs."""
+        if lines == needed:
+            return
+        each = "vertex of its mesh"
+        if self.truth == "canonical":
+            each = f"canonical point, like that of {self.reference}"
+        raise InputError(
+            f"{path}: the file ends with line {lines}, but it needs {needed}, one for each {each};"
+            " it is cut short or of another release, so copy it again"
+        )
+
+    def _identity(self, name: str, mesh: TriMesh) -> Labels:
+        if mesh.n_vertices != self.reference_mesh.n_vertices:
+            raise InputError(
+                f"{self.meshes[name]}: the mesh has {mesh.n_vertices} vertices and"
+                f" {self.reference} has {self.reference_mesh.n_vertices}, but the shapes of"
+                f" {self.name} number their vertices alike; copy it again"
+            )
+        return Labels(np.arange(mesh.n_vertices), np.ones(mesh.n_vertices, dtype=bool))
+
+    def _known(self, path: Path) -> IntArray:
+        if path.suffix == ".baryc_gt":
+            return read_barycentric(path, self.reference_mesh)
+        base = 0 if path.suffix == ".map" else 1
+        return read_vts(path, self.reference_mesh.n_vertices, base=base)
+
+
+def require_plain_names(title: str, names: Iterable[object]) -> None:
+    """Raise where a shape's name could not be that of a file, or a title not be printed.
+
+    Shapes are written under their names, and a list that was received may hold any text.
+    """
+    for name in names:
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 200:
+            raise InputError(f"a shape is called {str(name)[:40]!r}; a name must be a short text")
+        if "/" in name or "\\" in name or name in (".", ".."):
+            raise InputError(f"a shape is called {name[:40]!r}; a name must not be a path")
+    if not title.isprintable() or len(title) > 200:
+        raise InputError(f"the collection is called {title[:40]!r}; its name must be a short text")
+
+
+def _marked(found: Labels, inexact: IntArray) -> Labels:
+    exact = found.exact.copy()
+    exact[inexact] = False
+    return Labels(found.labels, exact)
+
+
+def mesh_files(folder: Path, pattern: str) -> dict[str, Path]:
+    """Meshes of a folder, or of its `off`, `shapes`, …, by the stem, which matches the pattern."""
+    for place in _MESH_FOLDERS:
+        found = [
+            path
+            for ending in reversed(_MESH_ENDINGS)
+            for path in _files(folder / place)
+            if path.suffix.lower() == ending and re.fullmatch(pattern, path.stem)
+        ]
+        if found:
+            return {path.stem: path for path in found}
+    return {}
+
+
+def truth_files(folder: Path, pattern: str) -> dict[str, Path]:
+    """Ground truth of a folder, or of its `corres`, …, by the shape; a `.map` names two shapes."""
+    for place in _TRUTH_FOLDERS:
+        found = [
+            (path.stem.split("_")[0] if ending == ".map" else path.stem, path)
+            for ending in reversed(_TRUTH_ENDINGS)
+            for path in _files(folder / place)
+            if path.suffix == ending
+        ]
+        matching = {stem: path for stem, path in found if re.fullmatch(pattern, stem)}
+        if matching:
+            return matching
+    return {}
+
+
+def extra_files(sets: Sequence[ShapeFiles]) -> tuple[Path, ...]:
+    """Meshes and truth files that belong to no shape of any of the sets in these folders.
+
+    Companions of the remeshed sets, `*.sym.vts` and `*sampleID.vts`, are left out.
+    """
+    used = {
+        path
+        for files in sets
+        for name in files.names
+        for path in (files.meshes.get(name), files.truths.get(name))
+        if path is not None
+    }
+    taken = {name for files in sets for name in files.names} | {path.stem for path in used}
+    folders = sorted({path.parent for path in used})
+    return tuple(
+        path
+        for folder in folders
+        for path in _files(folder)
+        if path not in used
+        and path.suffix.lower() in (*_MESH_ENDINGS, *_TRUTH_ENDINGS)
+        and path.stem not in taken
+        and not path.stem.endswith(("sampleID", ".sym"))
+    )
+
+
+def places(path: Path, preferred: tuple[str, ...]) -> Iterator[Path]:
+    """A folder, the preferred folders inside it, and the other ones inside it."""
+    yield path
+    yield from (path / name for name in preferred if (path / name).is_dir())
+    if path.is_dir():
+        inside = (entry for entry in path.iterdir() if entry.is_dir())
+        yield from sorted(entry for entry in inside if entry.name not in preferred)
+
+
+def data_folder(
+    path: str | os.PathLike[str], pattern: str, preferred: tuple[str, ...], *, truth: bool = True
+) -> Path | None:
+    """First place at or below a path that holds meshes, with ground truth where it is asked for."""
+    for place in places(Path(path), preferred):
+        if mesh_files(place, pattern) and (bool(truth_files(place, pattern)) or not truth):
+            return place
+    return None
+
+
+def missing(path: str | os.PathLike[str], name: str, source: str) -> InputError:
+    """The error for a data set that is not there."""
+    what = "the folder holds no" if Path(path).is_dir() else "there is no such folder, so no"
+    return InputError(f"{path}: {what} {name}; {source}")
+
+
+def number_of(name: str) -> int:
+    """Last number in a name, to sort shapes by."""
+    return int(re.findall(r"\d+", name)[-1])
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

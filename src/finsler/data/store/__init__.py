@@ -1,0 +1,1 @@
+"""Prepared shapes, kept on disk."""

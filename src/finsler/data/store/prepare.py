@@ -1,0 +1,200 @@
+"""Prepare a whole collection into a store: on many workers, resumable, self-mending."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from finsler.compute.cluster import Outcome, Workers, run
+from finsler.data.collection import Collection, Shape
+from finsler.data.noticed import noticed
+from finsler.data.store.entry import PrepareConfig, key_of, prepare_shape
+from finsler.data.store.store import Store, entry_path, read_entry, write_entry, write_list
+from finsler.errors import InputError
+from finsler.mesh.health import MeshWarning
+from finsler.storage.files import (
+    exists,
+    is_local,
+    lasting_location,
+    location,
+    make_folder,
+    unwritable,
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What preparing did: the store, and how its entries came about.
+
+    `failed` says of each shape that is missing from the store why.
+    """
+
+    store: Store
+    computed: int
+    found: int
+    mended: int
+    failed: dict[str, str]
+
+
+class PreparationError(InputError):
+    """Some shapes could not be prepared; `failed` says which and why, the others are kept.
+
+    No list is written. One of an earlier run stays, and with it the store as it was then: entries
+    are named by their content, so all that it lists are still whole.
+    """
+
+    def __init__(self, failed: dict[str, str], total: int) -> None:
+        self.failed = failed
+        name, why = next(iter(failed.items()))
+        super().__init__(
+            f"{len(failed)} of {total} shapes could not be prepared, such as {name}: {why};"
+            " mend them and run again, or leave them out with --skip-failed (skip_failed=True)"
+        )
+
+
+@dataclass(frozen=True)
+class _Ensured:
+    """An entry of the store, how it came about, and what is wrong with the mesh."""
+
+    key: str
+    outcome: str
+    notes: list[str]
+
+
+def _warn(name: str, sentence: str) -> None:
+    warnings.warn(f"{name}: {sentence}", MeshWarning, stacklevel=3)
+
+
+def prepare(
+    collection: Collection,
+    folder: str | os.PathLike[str],
+    config: PrepareConfig | None = None,
+    *,
+    jobs: int = 1,
+    workers: Workers | None = None,
+    source: str | None = None,
+    skip_failed: bool = False,
+    progress: Callable[[str, str], None] = lambda name, outcome: None,
+    notify: Callable[[str, str], None] = _warn,
+) -> Prepared:
+    """Compute what a network needs for every shape of a collection.
+
+    Entries that are there and whole are kept, damaged ones are computed anew, so an interrupted run
+    is continued by running it again. A shape that cannot be used stops none of the others.
+
+    Parameters
+    ----------
+    collection : Collection
+    folder : path
+        Made if it does not exist; with `://` a folder of an object store, whose bucket must exist.
+        Several collections and configurations may not share one.
+    config : PrepareConfig, optional
+    jobs : int
+        Processes on this machine. 1 computes in this one.
+    workers : Workers, optional
+        In place of `jobs`: who computes, with how many retries.
+    source : str, optional
+        What `open_collection` makes the same collection of on every worker. Then shapes are read
+        there; otherwise here, and sent.
+    skip_failed : bool
+        Finish the store without the shapes that cannot be prepared.
+    progress : callable
+        Called with a shape's name and "computed", "found", "mended" or "failed".
+    notify : callable
+        Called with the name of a shape that is computed and what is wrong with its mesh, a sentence
+        at a time; by default a [`MeshWarning`][finsler.MeshWarning].
+
+    Raises
+    ------
+    InputError
+        The reference cannot be used, or the folder cannot be written.
+    PreparationError
+        Other shapes cannot be used, and `skip_failed` is not set: no list is written, and one of an
+        earlier run stays.
+    OSError
+        The disk is full, or the store is not ours to write.
+    """
+    chosen = PrepareConfig() if config is None else config
+    crew = Workers(jobs=jobs) if workers is None else workers
+    if crew.jobs != 1:
+        lasting_location(folder)
+    target = made_folder(folder)
+    if is_local(location(target)):
+        make_folder(f"{target}/entries")
+    names = list(dict.fromkeys([collection.reference, *collection.names]))
+    keys: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    outcomes = {"computed": 0, "found": 0, "mended": 0}
+    tasks = _tasks(collection, names, source, target, chosen)
+    for done in run(_ensure if source is None else _ensure_named, tasks, crew):
+        if done.error is None:
+            keys[done.name], outcome = done.value.key, done.value.outcome
+            outcomes[outcome] += 1
+            for sentence in done.value.notes:
+                notify(done.name, sentence)
+        elif unwritable(done.error):
+            raise done.error
+        else:
+            outcome, failed[done.name] = "failed", _why(done, collection.reference)
+        progress(done.name, outcome)
+    if failed and not skip_failed:
+        raise PreparationError(failed, len(names))
+    ordered = {name: keys[name] for name in names if name in keys}
+    write_list(location(target), collection, ordered, chosen, failed)
+    return Prepared(Store.open(target), **outcomes, failed=failed)
+
+
+def made_folder(folder: str | os.PathLike[str]) -> str:
+    """Make a folder; its name as a text that every worker understands."""
+    place = make_folder(folder)
+    return str(place.absolute() if is_local(place) else place)
+
+
+def _tasks(
+    collection: Collection, names: list[str], source: str | None, target: str, config: PrepareConfig
+) -> Iterator[tuple[str, tuple[object, ...] | Exception]]:
+    for name in names:
+        if source is not None:
+            yield name, (target, source, name, config)
+            continue
+        try:
+            yield name, (target, collection.load(name), config)
+        except (InputError, OSError) as error:
+            yield name, error
+
+
+def _why(done: Outcome, reference: str) -> str:
+    """The sentence of a failure; without the reference, nothing can be trained."""
+    if done.name == reference:
+        raise InputError(f"shape {done.name}: {done.sentence}") from done.error
+    return done.sentence
+
+
+def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) -> _Ensured:
+    return _ensure(folder, _collection(source).load(name), config)
+
+
+@functools.lru_cache(maxsize=1)
+def _collection(source: str) -> Collection:
+    from finsler.data.sets.opening import open_collection
+
+    return open_collection(source)
+
+
+def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> _Ensured:
+    """The entry of a shape: found, computed, or mended."""
+    key = key_of(shape, config)
+    path = entry_path(location(folder), key)
+    outcome = "computed"
+    if exists(path):
+        try:
+            read_entry(path, shape.name, config.support)
+            return _Ensured(key, "found", [])
+        except InputError:
+            outcome = "mended"
+    prepared, notes = noticed(prepare_shape, shape, config)
+    write_entry(path, prepared, config)
+    return _Ensured(key, outcome, notes)

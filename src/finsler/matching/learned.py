@@ -1,0 +1,98 @@
+"""`finsler match --model`: the map that a trained network finds between two meshes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from finsler.mesh import TriMesh
+    from finsler.typing import FloatArray, IntArray
+
+# Products of probabilities that are held at once.
+_CELLS = 2**24
+# A round trip of this length, in units of √area, halves the trust.
+_TRIP = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedMap:
+    """A vertex of mesh 2 for each of mesh 1, (n_1,), and how far it can be trusted, (n_1,)."""
+
+    map_12: IntArray
+    trust: FloatArray
+
+
+def learned_map(checkpoint: Path, mesh_1: TriMesh, mesh_2: TriMesh) -> LearnedMap:
+    """Vertices whose probabilities p(r | x) over the vertices r of the reference agree best.
+
+    Vertex x goes to the y of largest Σ_r p(r | x) p(r | y): the probability that both are the same
+    vertex of the reference, which itself is not needed. Its trust is that sum, divided by
+    1 + (d/0.05)² with d the straight distance, in √area, between x and where the same rule brings
+    y. The meshes are prepared as those that the network was trained on.
+
+    Raises
+    ------
+    InputError
+        The checkpoint cannot be read, or a mesh cannot be prepared.
+    """
+    import numpy as np
+
+    from finsler.matching import cycle_distances
+    from finsler.matching.surface import mended
+    from finsler.mesh import surface_area
+    from finsler.nn.training import load_model
+
+    network, about = load_model(checkpoint)
+    whole = mended(mesh_1), mended(mesh_2)
+    first, second = (_probabilities(network, about, part.mesh) for part in whole)
+    there, agreement = agreeing(first, second)
+    back, _ = agreeing(second, first)
+    unit = np.sqrt(surface_area(whole[0].mesh))
+    trip = cycle_distances(whole[0].mesh, there, back) / unit
+    trust = agreement / (1.0 + (trip / _TRIP) ** 2)
+    # Vertices that are left out are given any partner, and no trust.
+    new = whole[0].vertex_map
+    lost = new < 0
+    return LearnedMap(
+        whole[1].vertex_source[np.where(lost, 0, there[new])],
+        np.where(lost, 0.0, trust[new]),
+    )
+
+
+def agreeing(
+    first: NDArray[np.float32], second: NDArray[np.float32]
+) -> tuple[IntArray, NDArray[np.float32]]:
+    """The row of `second` (n_2, c) with the largest product for each of `first` (n_1, c)."""
+    import numpy as np
+
+    rows = np.empty(len(first), dtype=np.int64)
+    largest = np.empty(len(first), dtype=np.float32)
+    block = max(1, _CELLS // len(second))
+    for start in range(0, len(first), block):
+        product = first[start : start + block] @ second.T
+        rows[start : start + block] = product.argmax(axis=1)
+        largest[start : start + block] = product.max(axis=1)
+    return rows, largest
+
+
+def _probabilities(network: Any, about: Any, mesh: TriMesh) -> NDArray[np.float32]:
+    """Of each vertex of the reference at each vertex of a mesh, (n, classes)."""
+    import numpy as np
+    from scipy.special import softmax
+
+    from finsler.data import PrepareConfig, Shape
+    from finsler.data.store.entry import prepare_shape
+    from finsler.nn.training import Sample
+    from finsler.nn.training.models import model_named
+
+    n = mesh.n_vertices
+    unknown = Shape("mesh", mesh, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
+    prepared = prepare_shape(unknown, PrepareConfig(**about.prepare))
+    sample = Sample.of(prepared, model_named(about.config.model).domain)
+    logits = network.requires_grad_(False)(sample.features, sample.domain)
+    return np.asarray(softmax(logits.numpy(), axis=1))
