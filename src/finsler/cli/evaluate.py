@@ -27,10 +27,8 @@ from finsler.cli.options import AsJson
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
 
 if TYPE_CHECKING:
-    from finsler.compute.cluster import Pool
     from finsler.data import Collection
-    from finsler.evaluation import DistancesOnDemand, Evaluation, Predictions, ReferenceDistances
-    from finsler.mesh import TriMesh
+    from finsler.evaluation import Evaluation, Predictions
 
 # Ending of a trained network's file.
 _NETWORK = ".safetensors"
@@ -139,8 +137,8 @@ def evaluate(
     from finsler.compute.cluster import opened
     from finsler.data import open_collection
     from finsler.errors import InputError
+    from finsler.evaluation import choose_distances, markdown_report, results_dict, write_results
     from finsler.evaluation import evaluate as run
-    from finsler.evaluation import markdown_report, results_dict, write_results
     from finsler.evaluation.distances import block_length
     from finsler.storage.files import local_path, write_bytes
 
@@ -166,19 +164,26 @@ def evaluate(
     reference = shapes[shapes.reference].mesh
     blocks = -(-reference.n_vertices // block_length(reference.n_vertices))
     total = sum(len(predicted.names) for predicted in runs.values())
-    with opened(workers(scheduler, jobs, retries, worker_memory, tasks=blocks)) as pool:
-        measured = distances_on(
-            reference, method=distances.value, cache=cache, memory=matrix_memory, pool=pool
+    asked = workers(scheduler, jobs, retries, worker_memory, tasks=blocks)
+    with opened(asked) as pool, progress_bar() as bar:
+        rows = bar.add_task("distances on the reference", total=reference.n_vertices)
+        measured = choose_distances(
+            reference,
+            method=distances.value,
+            cache=cache,
+            memory=matrix_memory,
+            progress=lambda done, of: bar.update(rows, completed=done),
+            pool=pool,
         )
-        with progress_bar() as bar:
-            task = bar.add_task("scoring", total=total)
-            found = run(
-                runs,
-                shapes,
-                measured,
-                normalization=normalization.value,
-                progress=lambda name: bar.advance(task),
-            )
+        bar.remove_task(rows)
+        task = bar.add_task("scoring", total=total)
+        found = run(
+            runs,
+            shapes,
+            measured,
+            normalization=normalization.value,
+            progress=lambda name: bar.advance(task),
+        )
     config = {
         "predictions": list(runs),
         "collection": shapes.name,
@@ -260,31 +265,6 @@ def _labels(paths: list[Path]) -> list[str]:
     """The file names, or where two are the same, the paths."""
     names = [path.name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
-def distances_on(
-    mesh: TriMesh,
-    *,
-    method: str = "fmm",
-    cache: Path | None = None,
-    memory: float = 4.0,
-    pool: Pool | None = None,
-) -> ReferenceDistances | DistancesOnDemand:
-    """All distances of the reference where they fit into memory, else those needed."""
-    from finsler.evaluation import DistancesOnDemand, matrix_memory, reference_distances
-
-    if matrix_memory(mesh.n_vertices) > memory:
-        return DistancesOnDemand(mesh, method, pool=pool)
-    with progress_bar() as bar:
-        task = bar.add_task("distances on the reference", total=mesh.n_vertices)
-        return reference_distances(
-            mesh,
-            method=method,
-            cache=cache,
-            memory=memory,
-            progress=lambda done, of: bar.update(task, completed=done),
-            pool=pool,
-        )
 
 
 def _draw(path: Path, found: Evaluation) -> None:

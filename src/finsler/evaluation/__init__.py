@@ -13,6 +13,7 @@ from finsler.evaluation.distances import (
     CacheWarning,
     DistancesOnDemand,
     ReferenceDistances,
+    choose_distances,
     matrix_memory,
     reference_distances,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Score",
     "ShapeScore",
     "Summary",
+    "choose_distances",
     "combine",
     "evaluate",
     "geodesic_errors",

@@ -32,7 +32,7 @@ _BLOCK = 512
 # Cells that a worker sends back at once: 32 MiB.
 _CELLS = 2**22
 
-# Called with the number of rows that are done and that of all.
+# Called with the number of rows done and that of all.
 Progress = Callable[[int, int], None]
 
 
@@ -214,6 +214,23 @@ def reference_distances(
     found = _computed(mesh, method, kind, progress, pool)
     _write(path, found, {"vertices": n, "method": method, "dtype": kind.name, "format": FORMAT})
     return found
+
+
+def choose_distances(
+    mesh: TriMesh,
+    *,
+    method: str = "fmm",
+    cache: str | os.PathLike[str] | None = None,
+    memory: float = 4.0,
+    progress: Progress = lambda done, of: None,
+    pool: Pool | None = None,
+) -> Distances:
+    """All distances of a reference where they fit into so many GiB, else those that are needed."""
+    if matrix_memory(mesh.n_vertices) > memory:
+        return DistancesOnDemand(mesh, method, pool=pool)
+    return reference_distances(
+        mesh, method=method, cache=cache, memory=memory, progress=progress, pool=pool
+    )
 
 
 def matrix_memory(n: int, *, dtype: DTypeLike = np.float32) -> float:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from finsler.cli.evaluate import distances_on
 from finsler.data import Collection
 from finsler.evaluation import (
     RunScore,
     Score,
     Summary,
+    choose_distances,
     combine,
     evaluate,
     load_predictions,
@@ -103,7 +103,7 @@ def score_trials(
         shapes = dataclasses.replace(collection, load=functools.cache(collection.load))
         own = {trial.label: trial for trial in trials if trial.part == part}
         runs = {label: load_predictions(trial.predictions, shapes) for label, trial in own.items()}
-        measured = distances_on(shapes[shapes.reference].mesh, cache=work / "distances")
+        measured = choose_distances(shapes[shapes.reference].mesh, cache=work / "distances")
         for normalization in NORMALIZATIONS:
             found = evaluate(runs, shapes, measured, normalization=normalization)
             scores |= {(normalization, trial): found.runs[label] for label, trial in own.items()}
