@@ -3,10 +3,9 @@
 import re
 
 from mkdocs.structure.files import File
-from typer.main import get_command
 from typer.testing import CliRunner
 
-from finsler.cli.main import app
+from finsler.cli.main import COMMANDS, app, load_command
 
 INTRODUCTION = """# Command line
 
@@ -26,13 +25,12 @@ def on_files(files, config):
 
 def _paths():
     """All commands as tuples of words, a group before its members."""
-
-    def below(path, command):
-        yield path
-        for name, child in getattr(command, "commands", {}).items():
-            yield from below((*path, name), child)
-
-    return list(below(("finsler",), get_command(app)))
+    paths = [("finsler",)]
+    for name in COMMANDS:
+        paths.append(("finsler", name))
+        members = getattr(load_command(name), "commands", {})
+        paths += [("finsler", name, member) for member in members]
+    return paths
 
 
 def _help(path):

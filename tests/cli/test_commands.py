@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finsler
-from finsler.cli.main import app
+from finsler.cli.main import COMMANDS, app, load_command
 
 runner = CliRunner()
 
@@ -109,13 +109,19 @@ def test_bad_input_is_one_sentence_and_code_2(mesh_file, tmp_path, arguments, se
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "command", ["info", "operator", "spectrum", "kernel", "heat", "distance", "demo"]
-)
+@pytest.mark.parametrize("command", list(COMMANDS))
 def test_every_command_explains_itself(command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert len(result.stdout) > 500
+    first, _, _ = (load_command(command).help or "").partition("\n\n")
+    assert " ".join(first.split()) == COMMANDS[command]
+
+
+def test_a_mistyped_command_is_pointed_to_the_right_one():
+    result = run("inof")
+    assert result.exit_code == 2
+    assert "Did you mean 'info'?" in result.output
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_help_imports_nothing_heavy():
     script = (
         "import sys\nsys.argv = ['finsler', '--help']\nfrom finsler.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print('HEAVY', sorted({'torch', 'vtk', 'numba', 'trimesh', 'matplotlib'}"
+        "print('HEAVY', sorted({'torch', 'numpy', 'numba', 'trimesh', 'matplotlib'}"
         " & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -22,6 +22,7 @@ data = typer.Typer(
     name="data",
     help="Check and pack data sets, and make partial and synthetic ones.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="markdown",
 )
 

@@ -1,34 +1,17 @@
-"""The `finsler` command: one line for each subcommand, and errors as one sentence.
-
-Subcommands import what they compute with only when they run, so that `finsler --help` is quick.
-"""
+"""The `finsler` command: its subcommands, loaded when they run, and errors as one sentence."""
 
 from __future__ import annotations
 
 import signal
 import sys
 import warnings
-from typing import Annotated, NoReturn
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from finsler import __version__
-from finsler.cli.bench import bench
-from finsler.cli.data import data
-from finsler.cli.demo import demo
-from finsler.cli.describe import describe
-from finsler.cli.distance import distance
-from finsler.cli.evaluate import evaluate
-from finsler.cli.heat import heat
-from finsler.cli.info import info
-from finsler.cli.kernel import kernel
-from finsler.cli.match import match
-from finsler.cli.operator import operator
-from finsler.cli.prepare import prepare
-from finsler.cli.reproduce import reproduce
-from finsler.cli.spectrum import spectrum
-from finsler.cli.train import train
-from finsler.cli.view import view
 from finsler.errors import ConvergenceError, InputError
 
 # Exit codes of what Ctrl-C or `kill` ended.
@@ -36,8 +19,61 @@ _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 # What learning needs, and not everyone has.
 _LEARNING = ("torch", "safetensors", "tensorboard")
 
+# Each name is that of a module of `finsler.cli` and of the command in it.
+COMMANDS = {
+    "info": "Report the size, topology and defects of a mesh, and mend it if asked.",
+    "operator": "Write the Finsler-Laplace-Beltrami operators of a mesh at several angles.",
+    "spectrum": "Compute the smallest eigenvalues and eigenfunctions of a Laplacian.",
+    "kernel": "Compute the convolution kernel of a filter at a vertex, for several angles.",
+    "heat": "Put heat on vertices and let it spread.",
+    "distance": "Measure distances in which there and back may differ, and trace shortest paths.",
+    "describe": "Describe each vertex of a mesh, or of many, by a row of numbers.",
+    "prepare": "Compute operators, descriptors and labels for every shape of a collection.",
+    "train": "Train a network that names, for each vertex, the corresponding vertex of the"
+    " reference.",
+    "evaluate": "Score predicted correspondences by the Princeton protocol.",
+    "reproduce": "Make a table of the paper: prepare, train every method with every seed, and"
+    " evaluate.",
+    "match": "Match meshes: descriptors or a trained network, functional maps, ZoomOut.",
+    "view": "Show one or two meshes in the browser.",
+    "bench": "Measure the main jobs on a shape that the package makes: frames, operators,"
+    " spectrum, ...",
+    "demo": "Operators, spectra and distances on one shape, then correspondences learned from"
+    " many.",
+    "data": "Check and pack data sets, and make partial and synthetic ones.",
+}
+
+
+def load_command(name: str) -> TyperCommand | TyperGroup:
+    """A subcommand with its options; imports its module."""
+    command = getattr(import_module(f"finsler.cli.{name}"), name)
+    if not isinstance(command, typer.Typer):
+        holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+        holder.command(name)(command)
+        command = holder
+    loaded = typer.main.get_command(command)
+    assert isinstance(loaded, TyperCommand | TyperGroup)
+    return loaded
+
+
+class _LazyGroup(TyperGroup):
+    """Lists `COMMANDS` without loading them; the module of a command is imported when it runs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, line in COMMANDS.items():
+            self.commands[name] = TyperCommand(name, help=line)
+
+    def resolve_command(
+        self, ctx: Any, args: list[str]
+    ) -> tuple[str | None, TyperCommand | TyperGroup | None, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load_command(name), rest
+
+
 app = typer.Typer(
     name="finsler",
+    cls=_LazyGroup,
     help="Anisotropic and Finsler Laplacians on triangle meshes.",
     no_args_is_help=True,
     add_completion=False,
@@ -45,23 +81,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.command("info")(info)
-app.command("operator")(operator)
-app.command("spectrum")(spectrum)
-app.command("kernel")(kernel)
-app.command("heat")(heat)
-app.command("distance")(distance)
-app.command("describe")(describe)
-app.command("prepare")(prepare)
-app.command("train")(train)
-app.command("evaluate")(evaluate)
-app.command("reproduce")(reproduce)
-app.command("match")(match)
-app.command("view")(view)
-app.command("bench")(bench)
-app.command("demo")(demo)
-app.add_typer(data)
 
 
 def _print_version(wanted: bool) -> None:
