@@ -223,3 +223,10 @@ def test_wrong_words(store, tmp_path):
     run(store.folder, *out, *settings(epochs=2), "--restart")
     assert len(curve(tmp_path / "run")) == 2
     assert load_predictions(tmp_path / "run" / "predictions.npz", COLLECTION).names == store.test
+
+
+def test_every_setting_is_listed():
+    result = CliRunner().invoke(app, ["--settings"])
+    assert result.exit_code == 0
+    assert "dropout = 0.5: share of that layer left out in training" in result.stdout
+    assert all(f"{name} = " in result.stdout for name in vars(TrainConfig()))

@@ -29,6 +29,15 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
+def _print_settings(wanted: bool) -> None:
+    if wanted:
+        from finsler.nn.training.config import settings_table
+
+        for name, default, allowed, meaning in settings_table():
+            print(f"{name} = {default}: {meaning}" + (f" ({allowed})" if allowed else ""))
+        raise typer.Exit
+
+
 def train(
     store: Annotated[
         str,
@@ -54,7 +63,7 @@ def train(
             "--set",
             metavar="KEY=VALUE",
             help="One setting, e.g. epochs=20, schedule=onecycle; may be repeated."
-            " A wrong name is answered with the nearest one; RUN/config.toml lists them all.",
+            " `finsler train --settings` lists them all.",
         ),
     ] = None,
     seed: Annotated[
@@ -67,6 +76,15 @@ def train(
         bool, typer.Option("--restart", help="Forget the run in that folder and begin anew.")
     ] = False,
     as_json: AsJson = False,
+    list_settings: Annotated[
+        bool,
+        typer.Option(
+            "--settings",
+            callback=_print_settings,
+            is_eager=True,
+            help="List every setting with its default, range and meaning, and stop.",
+        ),
+    ] = False,
 ) -> None:
     """Train a network that names, for each vertex, the corresponding vertex of the reference.
 

@@ -1,12 +1,14 @@
 """Settings of a run, and the learning rate they give."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 import torch
 
 from finsler.errors import InputError
 from finsler.nn.training import TrainConfig, learning_rate
+from finsler.nn.training.config import settings_table
 
 OTHER = {
     "model": "small",
@@ -76,6 +78,12 @@ def test_settings_as_text_give_the_same_as_values():
         ("seed=-1", "seed is -1; it must be at least 0"),
         ("cuda_graphs=maybe", "true or false"),
         ("step_epochs=a,b", "a list of whole numbers"),
+        ("step_epochs=[1,2", r"step_epochs is '\[1,2'; it must be a list of whole numbers"),
+        ("step_epochs=1,2]", "a list of whole numbers"),
+        ("step_epochs=1,,2", "a list of whole numbers"),
+        ("step_epochs=-1", "step_epochs is -1; it must be at least 1"),
+        ("step_epochs=1", r"step_epochs is \[1\], which has no effect unless schedule is .steps."),
+        ("step_factor=0.5", "step_factor is 0.5, which has no effect unless"),
         ("schedule=linear", "schedule is 'linear'; it must be one of \"constant\""),
         ("schedule=steps", "needs step_epochs"),
     ],
@@ -102,6 +110,12 @@ def test_wrong_files(tmp_path, text, message):
         TrainConfig.load(path)
     with pytest.raises(InputError, match="no such file"):
         TrainConfig.load(tmp_path / "none.toml")
+
+
+def test_the_documented_table_is_that_of_the_fields():
+    text = (Path(__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+    for name, default, allowed, meaning in settings_table():
+        assert f"| `{name}` | `{default}` | {allowed} | {meaning} |\n" in text
 
 
 def test_warm_up_of_one_cycle_is_its_own():

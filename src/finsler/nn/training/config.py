@@ -1,13 +1,18 @@
-"""The settings of a training run: one flat record, read from TOML and from `key=value`."""
+"""The settings of a training run: one flat record, read from TOML and from `key=value`.
+
+Each field says in its metadata what it is for and what it may be; checks, the table in
+docs/training.md and `finsler train --settings` are made of that.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
+import operator
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,137 +20,153 @@ from typing import Any, get_type_hints
 
 from finsler.errors import InputError
 
-_CHOICES = {
-    "schedule": ("constant", "cosine", "onecycle", "steps"),
-    "precision": ("float32", "tf32", "bf16"),
-    "train_on": ("named", "every"),
-    "device": ("auto", "cpu", "cuda"),
-}
-_AT_LEAST_ONE = (
-    *("order", "hidden", "epochs", "batch"),
-    *("evaluate_every", "checkpoint_every"),
-)
-_NOT_NEGATIVE = (
-    *(
-        "channels",
-        "layers",
-        "warm_up",
-        "weight_decay",
-        "feature_noise",
-        "rotation",
-        "max_shapes",
-        "memory",
-        "seed",
-    ),
-    *("dropout", "label_smoothing", "validation"),
-)
-_BELOW_ONE = ("dropout", "label_smoothing", "validation")
-# Larger networks are no use, and a file that was received may ask for any.
-_AT_MOST = {"channels": 2**16, "layers": 1000, "order": 2**12, "hidden": 2**20}
 _LONGEST_FILE, _LONGEST_TEXT = 2**20, 100
-# Where and how a run is computed, not what: a run may be continued with other values.
-_FREE = ("device", "memory", "checkpoint_every", "cuda_graphs")
+_BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
+    "at least": operator.ge,
+    "above": operator.gt,
+    "at most": operator.le,
+    "below": operator.lt,
+}
+
+
+def _setting(
+    default: Any,
+    help: str,
+    *bounds: tuple[str, float],
+    choices: tuple[str, ...] = (),
+    only_with: tuple[str, str] | None = None,
+    resumable: bool = False,
+) -> Any:
+    """A field: what it is for, its bounds or choices, and the setting without which it is unused.
+
+    A run may be continued with another value of what is `resumable`: it decides where and how
+    something is computed, not what.
+    """
+    metadata = {
+        "help": help,
+        "bounds": bounds,
+        "choices": choices,
+        "only_with": only_with,
+        "resumable": resumable,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+_POSITIVE, _NOT_NEGATIVE = ("at least", 1), ("at least", 0)
+_SHARE = (_NOT_NEGATIVE, ("below", 1))
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """Everything that decides a training run, apart from the store it learns from.
 
-    Attributes
-    ----------
-    model : str
-        A name in [`MODELS`][finsler.nn.training.models.MODELS].
-    channels, layers, order, hidden, dropout
-        Of the network; 0 channels or layers for its own number. The angles are those of the store.
-    epochs : int
-    learning_rate : float
-        The largest one; `schedule` says how it changes over the steps.
-    schedule : {"constant", "cosine", "onecycle", "steps"}
-        "onecycle" rises for 30% of the steps from 1/25 of the rate and then falls to nearly 0;
-        "steps" multiplies the rate by `step_factor` after each of the `step_epochs`.
-    warm_up : float
-        Epochs over which the rate rises linearly from 0; not with "onecycle", which has its own.
-    weight_decay : float
-        Decoupled, as in AdamW.
-    batch : int
-        Shapes a step, side by side.
-    label_smoothing : float
-    feature_noise : float
-        Standard deviation of Gaussian noise added to the features in training.
-    rotation : float
-        Coordinates as features are turned in training, about each axis by at most so many degrees.
-    precision : {"float32", "tf32", "bf16"}
-        Of matrix products in training; "bf16" is automatic mixed precision.
-    train_on : {"named", "every"}
-        Vertices whose loss counts: those with ground truth, or all.
-    validation : float
-        Share of the training shapes that is held out, to choose the best epoch.
-    max_shapes : int
-        Use only that many of the training shapes, the first ones; 0 for all.
-    evaluate_every, checkpoint_every : int
-        In epochs; both also happen after the last one.
-    seed : int
-    device : {"auto", "cpu", "cuda"}
-    memory : float
-        GiB of shapes kept on the device; those beyond are read again at each step.
-    cuda_graphs : bool
-        Record each shape's step once and replay it, where that is possible: on cuda, with batch = 1
-        and one process.
+    The fields with their meaning, default and range are listed by `settings_table` and in
+    docs/training.md.
+
+    Raises
+    ------
+    InputError
+        A value of another type or out of its range, or one that the others leave without effect.
     """
 
-    model: str = "chebyshev"
-    channels: int = 0
-    layers: int = 0
-    order: int = 16
-    hidden: int = 256
-    dropout: float = 0.5
-    epochs: int = 100
-    learning_rate: float = 1e-3
-    schedule: str = "constant"
-    step_epochs: tuple[int, ...] = ()
-    step_factor: float = 0.1
-    warm_up: float = 0.0
-    weight_decay: float = 0.0
-    batch: int = 1
-    label_smoothing: float = 0.0
-    feature_noise: float = 0.0
-    rotation: float = 0.0
-    precision: str = "float32"
-    train_on: str = "named"
-    validation: float = 0.0
-    max_shapes: int = 0
-    evaluate_every: int = 1
-    checkpoint_every: int = 1
-    seed: int = 0
-    device: str = "auto"
-    memory: float = 8.0
-    cuda_graphs: bool = True
+    model: str = _setting("chebyshev", "network: chebyshev (the paper's), small or fieldconv")
+    # Larger networks are of no use, and a file that was received may ask for any.
+    channels: int = _setting(
+        0, "width of the network; 0 for its own", _NOT_NEGATIVE, ("at most", 2**16)
+    )
+    layers: int = _setting(
+        0, "convolutions of the network; 0 for its own", _NOT_NEGATIVE, ("at most", 1000)
+    )
+    order: int = _setting(
+        16, "Chebyshev polynomials of a convolution", _POSITIVE, ("at most", 2**12)
+    )
+    hidden: int = _setting(
+        256, "width of the layer before the classes", _POSITIVE, ("at most", 2**20)
+    )
+    dropout: float = _setting(0.5, "share of that layer left out in training", *_SHARE)
+    epochs: int = _setting(100, "passes over the training shapes", _POSITIVE)
+    learning_rate: float = _setting(1e-3, "the largest one, of Adam", ("above", 0))
+    schedule: str = _setting(
+        "constant",
+        "how the rate changes: onecycle rises for 30% of the steps from 1/25 and falls to nearly 0",
+        choices=("constant", "cosine", "onecycle", "steps"),
+    )
+    step_epochs: tuple[int, ...] = _setting(
+        (),
+        "epochs after each of which the rate is multiplied by step_factor",
+        _POSITIVE,
+        only_with=("schedule", "steps"),
+    )
+    step_factor: float = _setting(
+        0.1, "see step_epochs", ("above", 0), only_with=("schedule", "steps")
+    )
+    warm_up: float = _setting(
+        0.0, "epochs over which the rate rises from 0; onecycle has its own", _NOT_NEGATIVE
+    )
+    weight_decay: float = _setting(0.0, "decoupled, as in AdamW", _NOT_NEGATIVE)
+    batch: int = _setting(1, "shapes a step, side by side; each counts the same", _POSITIVE)
+    label_smoothing: float = _setting(0.0, "share of a target spread over all classes", *_SHARE)
+    feature_noise: float = _setting(
+        0.0, "standard deviation of noise added to the features in training", _NOT_NEGATIVE
+    )
+    rotation: float = _setting(
+        0.0,
+        "degrees by which coordinates as features are turned about each axis, at most",
+        _NOT_NEGATIVE,
+    )
+    precision: str = _setting(
+        "float32",
+        "of matrix products; bf16, for cuda, is automatic mixed precision",
+        choices=("float32", "tf32", "bf16"),
+    )
+    train_on: str = _setting(
+        "named", "vertices whose loss counts: with ground truth, or all", choices=("named", "every")
+    )
+    validation: float = _setting(
+        0.0, "share of the training shapes held out to choose the best epoch", *_SHARE
+    )
+    max_shapes: int = _setting(
+        0, "use only so many training shapes, the first; 0 for all", _NOT_NEGATIVE
+    )
+    evaluate_every: int = _setting(1, "in epochs; also after the last", _POSITIVE)
+    checkpoint_every: int = _setting(1, "in epochs; also after the last", _POSITIVE, resumable=True)
+    seed: int = _setting(0, "of all random numbers", _NOT_NEGATIVE)
+    device: str = _setting(
+        "auto", "auto is cuda where there is one", choices=("auto", "cpu", "cuda"), resumable=True
+    )
+    memory: float = _setting(
+        8.0,
+        "GiB of shapes kept on the device; the others are read at each step",
+        _NOT_NEGATIVE,
+        resumable=True,
+    )
+    cuda_graphs: bool = _setting(
+        True,
+        "record each shape's step and replay it: on cuda, with batch = 1 and one process",
+        resumable=True,
+    )
 
     def __post_init__(self) -> None:
-        for name, wanted in _TYPES.items():
-            object.__setattr__(self, name, _typed(name, getattr(self, name), wanted))
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                listed = ", ".join(f'"{choice}"' for choice in choices)
-                raise InputError(f"{name} is {getattr(self, name)!r}; it must be one of {listed}")
-        for name in _AT_LEAST_ONE:
-            self._require(name, getattr(self, name) >= 1, "at least 1")
-        for name in _NOT_NEGATIVE:
-            self._require(name, getattr(self, name) >= 0, "at least 0")
-        for name in _BELOW_ONE:
-            self._require(name, getattr(self, name) < 1, "below 1")
-        for name, most in _AT_MOST.items():
-            self._require(name, getattr(self, name) <= most, f"at most {most}")
-        for name in ("learning_rate", "step_factor"):
-            self._require(name, getattr(self, name) > 0, "above 0")
+        for field in dataclasses.fields(self):
+            value = _typed(field.name, getattr(self, field.name), _TYPES[field.name])
+            _require_in_range(field, value)
+            object.__setattr__(self, field.name, value)
+        for field in dataclasses.fields(self):
+            self._require_used(field)
         if self.schedule == "onecycle" and self.warm_up > 0:
             raise InputError('the schedule "onecycle" has a warm-up of its own; leave warm_up at 0')
         if self.schedule == "steps" and not self.step_epochs:
             raise InputError('the schedule "steps" needs step_epochs, e.g. step_epochs = [50, 80]')
 
-    def _require(self, name: str, holds: bool, what: str) -> None:
-        if not holds:
-            raise InputError(f"{name} is {getattr(self, name)}; it must be {what}")
+    def _require_used(self, field: dataclasses.Field[Any]) -> None:
+        """Raise where another setting leaves this one without effect."""
+        value, needed = getattr(self, field.name), field.metadata["only_with"]
+        if needed and value != field.default and getattr(self, needed[0]) != needed[1]:
+            shown = list(value) if isinstance(value, tuple) else value
+            raise InputError(
+                f"{field.name} is {_shown(shown)}, which has no effect unless {needed[0]} is"
+                f' "{needed[1]}"; set {needed[0]}={needed[1]}, or leave {field.name} out'
+            )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TrainConfig:
@@ -161,13 +182,13 @@ class TrainConfig:
         if Path(path).stat().st_size > _LONGEST_FILE:
             raise InputError(f"{path}: the file is too long for a configuration; check the path")
         try:
-            found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise InputError(f"{path}: this is not a TOML file ({str(error)[:100]})") from error
         except RecursionError as error:
             raise InputError(f"{path}: the TOML is nested too deeply") from error
         try:
-            return cls.of(found)
+            return cls.of(values)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
@@ -200,14 +221,48 @@ class TrainConfig:
     def differences(self, other: TrainConfig) -> list[str]:
         """Names of the values that differ and would change what is learned."""
         return [
-            name
-            for name in _TYPES
-            if name not in _FREE and getattr(self, name) != getattr(other, name)
+            field.name
+            for field in dataclasses.fields(self)
+            if not field.metadata["resumable"]
+            and getattr(self, field.name) != getattr(other, field.name)
         ]
 
 
 _TYPES: dict[str, Any] = get_type_hints(TrainConfig)
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a short text"}
+
+
+def settings_table() -> list[tuple[str, str, str, str]]:
+    """Name, default, range and meaning of every setting, as texts.
+
+    Examples
+    --------
+    >>> settings_table()[5]
+    ('dropout', '0.5', 'at least 0, below 1', 'share of that layer left out in training')
+    """
+    return [
+        (field.name, _toml(field.default), _range_text(field), field.metadata["help"])
+        for field in dataclasses.fields(TrainConfig)
+    ]
+
+
+def _range_text(field: dataclasses.Field[Any]) -> str:
+    choices, needed = field.metadata["choices"], field.metadata["only_with"]
+    parts = [f"{words} {limit}" for words, limit in field.metadata["bounds"]]
+    parts += [" or ".join(choices)] if choices else []
+    parts += [f"with {needed[0]} = {needed[1]}"] if needed else []
+    return ", ".join(parts)
+
+
+def _require_in_range(field: dataclasses.Field[Any], value: Any) -> None:
+    choices = field.metadata["choices"]
+    if choices and value not in choices:
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        raise InputError(f"{field.name} is {value!r}; it must be one of {listed}")
+    for item in value if isinstance(value, tuple) else (value,):
+        for words, limit in field.metadata["bounds"]:
+            if not _BOUNDS[words](item, limit):
+                raise InputError(f"{field.name} is {item}; it must be {words} {limit}")
 
 
 def _known(name: str) -> str:
@@ -253,7 +308,10 @@ def _parsed(name: str, text: str, wanted: Any) -> Any:
             return {"true": True, "false": False}[text.lower()]
         if wanted in (int, float, str):
             return wanted(text)
-        return tuple(int(item) for item in text.strip("[]").split(",") if item.strip())
+        if text.startswith("[") != text.endswith("]"):
+            raise ValueError("a bracket without its other half")
+        items = text.removeprefix("[").removesuffix("]").strip()
+        return tuple(int(item) for item in items.split(",")) if items else ()
     except (ValueError, KeyError) as error:
         words = _WORDS.get(wanted, "a list of whole numbers, e.g. 50,80")
         raise InputError(f"{name} is {_shown(text)}; it must be {words}") from error
