@@ -1,6 +1,5 @@
 """`finsler match --model`: maps that a trained network finds."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -31,7 +30,7 @@ def checkpoint(tmp_path_factory):
     """A network with random weights for meshes with positions as features."""
     prepare = PrepareConfig(angles=2, descriptor="xyz")
     config = TrainConfig(channels=4, layers=1, order=2, hidden=8, device="cpu")
-    about = About(config, 3, 20, 2, dataclasses.asdict(prepare), "")
+    about = About(config, 3, 20, 2, prepare, "")
     torch.manual_seed(0)
     path = tmp_path_factory.mktemp("run") / "last.safetensors"
     save_checkpoint(path, about, about.build())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from finsler.data import PrepareConfig
 from finsler.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -21,7 +22,8 @@ from finsler.nn.training.checkpoint import (  # noqa: E402
 )
 from finsler.nn.training.config import TrainConfig  # noqa: E402
 
-ABOUT = About(TrainConfig(model="small", channels=2, layers=2, order=1, hidden=2), 3, 4, 1, {}, "")
+CONFIG = TrainConfig(model="small", channels=2, layers=2, order=1, hidden=2)
+ABOUT = About(CONFIG, 3, 4, 1, PrepareConfig(descriptor="xyz", angles=1), "")
 
 
 def refused(path, words):
@@ -41,8 +43,8 @@ def signed(path, text):
 
 def described(path, **other):
     about = {"format": 1, **dataclasses.asdict(ABOUT)}
-    config = {**about["config"], **other.pop("config", {})}
-    return signed(path, json.dumps({**about, "config": config, **other}))
+    parts = {name: {**about[name], **other.pop(name, {})} for name in ("config", "prepare")}
+    return signed(path, json.dumps({**about, **parts, **other}))
 
 
 @pytest.mark.parametrize("model", ["small", "chebyshev", "fieldconv"])
@@ -99,6 +101,35 @@ def test_descriptions(tmp_path, text, words):
 def test_parts_of_the_wrong_kind(tmp_path, other):
     about = {"format": 1, **dataclasses.asdict(ABOUT), **other}
     refused(signed(tmp_path / "a.safetensors", json.dumps(about)), "description is damaged")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        ({"magic": 1}, "no setting 'magic' of preparing"),
+        ({"smoothing": 10**9}, "smoothing is 1000000000; it must lie between 0 and 1000"),
+        ({"smoothing": 1.5}, "smoothing is 1.5; it must be a"),
+        ({"alpha": "ten"}, "alpha is 'ten'; it must be a"),
+        ({"omega": "windy"}, "omega must be"),
+        ({"support_apart": 1}, "support_apart is 1; it must be a"),
+        ({"descriptor": "shot"}, "takes 3 features a vertex, but the descriptor 'shot' .* has 352"),
+        ({"descriptor": "sift"}, "descriptor must be one of"),
+        ({"angles": 8}, "weights for 1 angles, but .* prepared with 8"),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("deadline")
+def test_preparations_that_cannot_be(tmp_path, prepare, words):
+    refused(described(tmp_path / "a.safetensors", prepare=prepare), words)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers(tmp_path, bad):
+    network, path = ABOUT.build(), tmp_path / "a.safetensors"
+    with torch.no_grad():
+        network.classifier.bias[1] = bad
+    save_checkpoint(path, ABOUT, network)
+    refused(path, r"classifier\.bias of the network holds numbers that are not finite")
 
 
 TENSOR = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}

@@ -252,7 +252,10 @@ def _predictions(
     prepared = Store.open(store)
     network, about = load_model(path)
     config = {"store": prepared.name, "epoch": about.epoch}
-    config |= {"train": dataclasses.asdict(about.config), "prepare": about.prepare}
+    config |= {
+        "train": dataclasses.asdict(about.config),
+        "prepare": dataclasses.asdict(about.prepare),
+    }
     wanted = tuple(name for name in prepared.test if name not in skip)
     found = predict(network, prepared, wanted, about=about)
     return Predictions(

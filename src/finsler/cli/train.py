@@ -199,7 +199,9 @@ def _run(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[st
     if store.test and _leads():
         found = predict(network, store, store.test, about=about)
         about_run = {"store": store.name, "train": dataclasses.asdict(config)}
-        path = save_predictions(out / PREDICTIONS, found, {**about_run, "prepare": about.prepare})
+        path = save_predictions(
+            out / PREDICTIONS, found, {**about_run, "prepare": dataclasses.asdict(about.prepare)}
+        )
         report["predictions"] = str(path)
     return report | {"best": _best(about.history, config)}
 
@@ -216,7 +218,10 @@ def _write_report(out: Path, store: Store, about: About) -> None:
         "channels": about.in_channels,
         "angles": about.angles,
     }
-    config = {"train": dataclasses.asdict(about.config), "prepare": about.prepare}
+    config = {
+        "train": dataclasses.asdict(about.config),
+        "prepare": dataclasses.asdict(about.prepare),
+    }
     title = f"Training on {store.name}"
     reports.write(out / reports.NAME, title, training_blocks(about.history, data), config)
 

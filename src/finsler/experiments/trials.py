@@ -178,7 +178,7 @@ def train_trial(
         "store": store.name,
         "data": about.data,
         "train": dataclasses.asdict(trial.config),
-        "prepare": about.prepare,
+        "prepare": dataclasses.asdict(about.prepare),
         **costs(about.history),
         "device": next(network.parameters()).device.type,
     }

@@ -85,14 +85,14 @@ def _probabilities(network: Any, about: Any, mesh: TriMesh) -> NDArray[np.float3
     import numpy as np
     from scipy.special import softmax
 
-    from finsler.data import PrepareConfig, Shape
+    from finsler.data import Shape
     from finsler.data.store.entry import prepare_shape
     from finsler.nn.training import Sample
     from finsler.nn.training.models import model_named
 
     n = mesh.n_vertices
     unknown = Shape("mesh", mesh, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
-    prepared = prepare_shape(unknown, PrepareConfig(**about.prepare))
+    prepared = prepare_shape(unknown, about.prepare)
     sample = Sample.of(prepared, model_named(about.config.model).domain)
     logits = network.requires_grad_(False)(sample.features, sample.domain)
     return np.asarray(softmax(logits.numpy(), axis=1))

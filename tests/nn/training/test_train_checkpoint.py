@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from finsler.data import PrepareConfig
 from finsler.errors import InputError
 from finsler.nn.training import (
     About,
@@ -135,5 +136,5 @@ def test_shapes_prepared_otherwise(saved, store):
 
 
 def test_about_counts_epochs():
-    about = About(CONFIG, 3, 92, 2, {}, "", ({"epoch": 1}, {"epoch": 2}))
+    about = About(CONFIG, 3, 92, 2, PrepareConfig(), "", ({"epoch": 1}, {"epoch": 2}))
     assert about.epoch == 2

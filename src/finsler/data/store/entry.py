@@ -59,6 +59,16 @@ class PrepareConfig:
     support: float = 0.0
     support_apart: bool = False
 
+    @property
+    def channels(self) -> int:
+        """Features a vertex that the descriptor gives."""
+        shot = 32 * (self.bins + 1)
+        counts = {"shot": shot, "shot_released": shot, "xyz": 3, "none": 0}
+        if self.descriptor not in counts:
+            listed = ", ".join(f'"{name}"' for name in counts)
+            raise InputError(f"descriptor must be one of {listed}, not {self.descriptor!r}")
+        return counts[self.descriptor]
+
 
 @dataclass(frozen=True, eq=False)
 class PreparedShape:
@@ -174,11 +184,7 @@ def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
         return np.asarray(found, dtype=np.float32)
     if config.descriptor == "xyz":
         return mesh.vertices.astype(np.float32)
-    if config.descriptor == "none":
-        return np.zeros((mesh.n_vertices, 0), dtype=np.float32)
-    raise InputError(
-        f'descriptor must be "shot", "shot_released", "xyz" or "none", not {config.descriptor!r}'
-    )
+    return np.zeros((mesh.n_vertices, config.channels), dtype=np.float32)
 
 
 def key_of(shape: Shape, config: PrepareConfig) -> str:

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from finsler.data.store.entry import PrepareConfig
 from finsler.errors import InputError
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import model_named
+from finsler.operator.spec import OperatorSpec
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
 
@@ -35,8 +37,8 @@ class About:
     config : TrainConfig
     in_channels, classes, angles : int
         Sizes that the store decided.
-    prepare : dict
-        The configuration the store was prepared with.
+    prepare : PrepareConfig
+        How the shapes of the store were prepared.
     data : str
         A hash of the store's shapes and splits.
     history : tuple of dict
@@ -47,7 +49,7 @@ class About:
     in_channels: int
     classes: int
     angles: int
-    prepare: dict[str, Any]
+    prepare: PrepareConfig
     data: str
     history: tuple[dict[str, Any], ...] = ()
 
@@ -96,7 +98,7 @@ class _Shapes(TorchFunctionMode):
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A checkpoint that was read and found whole."""
+    """A checkpoint that was read and is whole."""
 
     path: str
     about: About
@@ -117,9 +119,10 @@ class Checkpoint:
         text = metadata["finsler"]
         if metadata["crc32"] != str(_checksum(text, tensors)):
             raise InputError(f"{path}: the checkpoint is damaged (its checksum does not fit)")
-        found = cls(str(path), _about(path, text), tensors)
-        found._require_sizes()
-        return found
+        checkpoint = cls(str(path), _about(path, text), tensors)
+        checkpoint._require_sizes()
+        checkpoint._require_finite()
+        return checkpoint
 
     def load(self, network: nn.Module, optimiser: torch.optim.Optimizer | None = None) -> None:
         """Put the weights into a network, and the state into its optimiser.
@@ -159,6 +162,15 @@ class Checkpoint:
         there = {name: tensor.shape for name, tensor in self._part(_NETWORK).items()}
         if there != {name: tensor.shape for name, tensor in wanted.items()}:
             raise self._misfit()
+
+    def _require_finite(self) -> None:
+        """Raise where a number is none: such a network names some vertex for every vertex."""
+        bad = [name for name, tensor in self.tensors.items() if not tensor.isfinite().all()]
+        if bad:
+            raise InputError(
+                f"{self.path}: {bad[0].partition('.')[2]} of the network holds numbers that are not"
+                " finite; train anew, with a lower learning_rate"
+            )
 
     def _misfit(self) -> InputError:
         return InputError(
@@ -203,37 +215,68 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Tenso
 
 
 _FIELDS = {field.name for field in dataclasses.fields(About)}
+_DAMAGED = "the checkpoint's description is damaged; copy it again"
 
 
 def _about(path: str | os.PathLike[str], text: str) -> About:
     try:
-        found = parse_json(text)
-        if found.pop("format", None) != FORMAT:
+        values = parse_json(text)
+        if values.pop("format", None) != FORMAT:
             raise InputError(f"the checkpoint has another format than {FORMAT}; train anew")
-        if found.keys() != _FIELDS or not isinstance(found["history"], list):
-            raise InputError("the checkpoint's description is damaged; copy it again")
-        found["config"] = TrainConfig.of(_object(found["config"]))
-        found["prepare"] = _object(found["prepare"])
-        found["history"] = tuple(map(_object, found["history"]))
-        about = About(**found)
-        sizes = (about.in_channels, about.classes, about.angles)
-        if not all(type(size) is int and 0 <= size < 2**31 for size in sizes):
-            raise InputError("the sizes of the network in the checkpoint are no whole numbers")
+        if values.keys() != _FIELDS or not isinstance(values["history"], list):
+            raise InputError(_DAMAGED)
+        values["config"] = TrainConfig.of(_object(values["config"]))
+        values["prepare"] = _preparation(_object(values["prepare"]))
+        values["history"] = tuple(map(_object, values["history"]))
+        about = About(**values)
+        _require_consistent(about)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return about
 
 
-def _object(found: object) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise InputError("the checkpoint's description is damaged; copy it again")
-    return found
+def _require_consistent(about: About) -> None:
+    """Raise where the sizes of the network are no sizes, or not those of what was prepared."""
+    sizes = (about.in_channels, about.classes, about.angles)
+    if not all(type(size) is int and 0 <= size < 2**31 for size in sizes):
+        raise InputError("the sizes of the network in the checkpoint are no whole numbers")
+    prepare = about.prepare
+    if about.in_channels != prepare.channels:
+        raise InputError(
+            f"the network takes {about.in_channels} features a vertex, but the descriptor"
+            f" {prepare.descriptor!r} of its checkpoint has {prepare.channels}; train anew"
+        )
+    if about.angles != prepare.angles:
+        raise InputError(
+            f"the network has weights for {about.angles} angles, but its checkpoint says that"
+            f" shapes are prepared with {prepare.angles}; train anew"
+        )
+
+
+def _preparation(record: dict[str, Any]) -> PrepareConfig:
+    """The preparation of a record: known names, each with a value of its type and in its range."""
+    types = {field.name: type(field.default) for field in dataclasses.fields(PrepareConfig)}
+    for name, value in record.items():
+        if name not in types:
+            raise InputError(f"there is no setting {name!r} of preparing")
+        whole = types[name] is float and type(value) is int
+        if not (whole or type(value) is types[name]):
+            raise InputError(f"{name} is {value!r}; it must be a {types[name].__name__}")
+    operators = {field.name for field in dataclasses.fields(OperatorSpec)}
+    OperatorSpec.from_record({name: record[name] for name in operators & record.keys()})
+    return PrepareConfig(**record)
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(_DAMAGED)
+    return value
 
 
 def _checksum(text: str, tensors: Mapping[str, Tensor]) -> int:
-    found = zlib.crc32(text.encode())
+    checksum = zlib.crc32(text.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
-        found = zlib.crc32(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode(), found)
-        found = zlib.crc32(tensor.flatten().view(torch.uint8).numpy().data, found)
-    return found
+        checksum = zlib.crc32(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode(), checksum)
+        checksum = zlib.crc32(tensor.flatten().view(torch.uint8).numpy().data, checksum)
+    return checksum

@@ -245,7 +245,7 @@ def about_run(store: Store, config: TrainConfig) -> About:
         in_channels=shape.features.shape[1],
         classes=len(store[store.reference].vertices),
         angles=len(shape.theta),
-        prepare=dataclasses.asdict(store.config),
+        prepare=store.config,
         data=hashlib.sha256(listed.encode()).hexdigest(),
     )
 

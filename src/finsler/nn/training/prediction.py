@@ -66,9 +66,9 @@ def _device_of(network: nn.Module) -> torch.device:
 
 
 def _check_fit(about: About, store: Store) -> None:
-    mine = dataclasses.asdict(store.config)
-    for name in sorted(about.prepare.keys() | mine.keys()):
-        ours, theirs = mine.get(name), about.prepare.get(name)
+    for field in dataclasses.fields(store.config):
+        name = field.name
+        ours, theirs = getattr(store.config, name), getattr(about.prepare, name)
         if ours != theirs:
             raise InputError(
                 f"{store.folder}: the store was prepared with {name} = {ours}, the network was"
