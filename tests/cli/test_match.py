@@ -49,6 +49,10 @@ def test_files_and_report(files, tmp_path):
     config = json.loads(str(arrays["config"]))["config"]
     assert config == answer["config"] and config["operator"] == "lbo" and config["model"] is None
     assert "map_12 sends each vertex of mesh_1" in config["direction"]
+    said = answer["verdict"]
+    assert said["probably_wrong"] is False and "nothing speaks against" in said["sentence"]
+    assert arrays["torn_share"] == said["torn_share"] == 0.0
+    assert arrays["distance_change"] == said["distance_change"] < 0.02
     assert answer["vertices"] == [362, 362] and answer["orientation"] > 0.9
     # Each vertex of A has the colour of its partner on B.
     written = [colors / "A_a.ply", colors / "B_b.ply"]
@@ -81,6 +85,13 @@ def test_text_figure_and_operator(files, tmp_path):
     assert "362 vertices of A sent to B, which has 362; functional map 40 × 40" in text
     assert "right side up" in text and f"Wrote {figure}" in text
     assert figure.stat().st_size > 10_000
+
+
+def test_failed_match_is_announced(files, tmp_path):
+    # A ball on a ring: no map can be right.
+    finsler.write_mesh(tmp_path / "ring.off", finsler.primitives.torus(24, 12))
+    text = run(files[0], tmp_path / "ring.off", "-k", 30)
+    assert "\nprobably wrong: " in text
 
 
 @pytest.mark.parametrize(

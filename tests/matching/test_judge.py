@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import finsler
-from finsler.matching.judge import Candidate, Judge, distance_change
+from finsler.matching.judge import Candidate, Judge
+from finsler.matching.quality import distance_change
 from finsler.matching.refine import points_of
 from finsler.matching.surface import Surface
 

@@ -112,6 +112,7 @@ def test_match_shows_the_colours_of_partners_and_its_figures():
     figures = facts_in(page)
     assert figures["mean confidence"] == f"{found.confidence.mean():.3f}"
     assert figures["arrives right side up"] == f"{100 * found.orientation:.1f}% of the surface"
+    assert figures["verdict"] == found.verdict.sentence
     assert figures["seconds"] == "1.2" and "<a>" not in page
     views = json.loads(page.split('json">')[1].split("</script>")[0])["views"]
     assert [view["title"] for view in views] == ["b", "<a>"]

@@ -110,7 +110,8 @@ def finish(
 ) -> None:
     """Write the table, say what was done, and exit with code 1 if a task failed.
 
-    `warnings` of a row are the sentences about defects of its meshes.
+    `warnings` of a row are the sentences about defects of its meshes, `verdict` that about a map
+    that is `probably_wrong`.
     """
     from finsler.storage.files import location, write_bytes
 
@@ -125,7 +126,10 @@ def finish(
     counts = Counter(row["outcome"] for row in rows.values())
     failed = {name: row["error"] for name, row in rows.items() if row["outcome"] == "failed"}
     notes = {name: row["warnings"] for name, row in rows.items() if row.get("warnings")}
-    report = {key: counts[key] for key in ("computed", "found")}
+    doubts = {name: row["verdict"] for name, row in rows.items() if row.get("probably_wrong")}
+    report: Row = {key: counts[key] for key in ("computed", "found")}
+    if "probably_wrong" in columns:
+        report["probably_wrong"] = doubts
     if as_json:
         about = {"folder": out, "table": str(path), **report, "failed": failed, "warnings": notes}
         print(json.dumps(about, indent=2))
@@ -134,6 +138,8 @@ def finish(
             f"Wrote {out}: {counts['computed']} computed, {counts['found']} found,"
             f" {len(failed)} failed; all of them are in {path}"
         )
+        for name, sentence in doubts.items():
+            print(f"{name}: {sentence}")
     say_notes(notes)
     if failed:
         say_failed(failed)

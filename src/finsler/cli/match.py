@@ -127,9 +127,12 @@ def match(
     from 0 to 1 for each. `map_21` sends B to A. With `-o map.npz` the meshes are written next to it
     as well, as map_A.ply and map_B.ply, with colours that correspond.
 
+    A map that tears the surface, changes distances along it or turns it over is announced as
+    "probably wrong", with the reasons.
+
     With `--pairs` every pair gets a file A__B.npz, and pairs.csv lists them all with seconds,
-    confidence and errors. What is there already is not computed again; a pair that fails stops
-    none of the others, and the exit code is 1.
+    confidence, verdict and errors. What is there already is not computed again; a pair that fails
+    stops none of the others, and the exit code is 1.
 
     Example: `finsler match A.off B.off -o map.npz --figure map.png`, with a network
     `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
@@ -225,6 +228,12 @@ def _report(found: Match) -> dict[str, Any]:
     return {
         "vertices": [len(found.map_12), len(found.map_21)],
         "basis": list(found.functional.shape),
+        "verdict": {
+            "probably_wrong": found.verdict.probably_wrong,
+            "sentence": found.verdict.sentence,
+            "distance_change": found.verdict.distance_change,
+            "torn_share": found.verdict.torn_share,
+        },
         "orientation": found.orientation,
         "expected_error": float(found.expected.mean()),
         "confidence": {
@@ -292,7 +301,6 @@ def _print(report: dict[str, Any]) -> None:
     )
     print(f"round trips of {cycle['mean']:.4f} √area in the mean, {cycle['largest']:.4f} at most")
     print(f"{100 * report['orientation']:.0f}% of the surface arrives right side up")
-    if report["orientation"] < 0.5:
-        print("note: most of it arrives turned over; left and right are probably exchanged")
+    print(report["verdict"]["sentence"])
     for path in report["files"]:
         print(f"Wrote {path}")

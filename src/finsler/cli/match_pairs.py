@@ -35,8 +35,10 @@ _ARRAYS = (
     *("map_12", "map_21", "expected", "confidence", "cycle", "functional"),
     *("eigenvalues_1", "eigenvalues_2", "orientation"),
 )
+_MEASURES = ("distance_change", "torn_share")
 _COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
+    *("distance_change", "torn_share", "probably_wrong", "verdict"),
     *("attempts", "error", "warnings", "file"),
 )
 
@@ -115,7 +117,8 @@ class MatchChoice:
 
 def arrays_of(match: Match) -> dict[str, Any]:
     """What is written of a match."""
-    return {name: getattr(match, name) for name in _ARRAYS}
+    arrays = {name: getattr(match, name) for name in _ARRAYS}
+    return arrays | {name: getattr(match.verdict, name) for name in _MEASURES}
 
 
 def match_pairs(
@@ -229,14 +232,19 @@ def match_pair(
     path: str, names: tuple[str, str], meshes: tuple[TriMesh, TriMesh], choice: MatchChoice
 ) -> Row:
     """Match one pair and write it, unless that was done before."""
+    from finsler.matching import Verdict
+
     config = {"mesh_1": names[0], "mesh_2": names[1], **choice.config()}
     key = key_of(meshes, {**config, "network": _checksum(choice.model)})
-    arrays, how = ensured(path, key, config, _ARRAYS, lambda: arrays_of(choice.matched(*meshes)))
+    kept = (*_ARRAYS, *_MEASURES)
+    arrays, how = ensured(path, key, config, kept, lambda: arrays_of(choice.matched(*meshes)))
+    said = Verdict(*(float(arrays[name]) for name in (*_MEASURES, "orientation")))
     return {
         **how,
         "expected_error": float(arrays["expected"].mean()),
         "confidence": float(arrays["confidence"].mean()),
-        "orientation": float(arrays["orientation"]),
+        **{name: getattr(said, name) for name in ("orientation", *_MEASURES, "probably_wrong")},
+        "verdict": said.sentence,
     }
 
 

@@ -10,10 +10,12 @@ from finsler.matching.quality import (
     orientation_share,
 )
 from finsler.matching.refine import Refined, refine
+from finsler.matching.verdict import Verdict, verdict
 
 __all__ = [
     "Match",
     "Refined",
+    "Verdict",
     "confidence",
     "cycle_distances",
     "expected_errors",
@@ -23,5 +25,6 @@ __all__ = [
     "orientation_share",
     "pull_back",
     "refine",
+    "verdict",
     "vertex_map",
 ]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.functional import vertex_map
-from finsler.matching.quality import orientation_share
+from finsler.matching.quality import distance_change, orientation_share
 from finsler.matching.refine import Points
 from finsler.matching.surface import Surface
 from finsler.mesh.trimesh import TriMesh
@@ -115,17 +114,3 @@ class Judge:
 
     def _images(self, functional: FloatArray) -> IntArray:
         return vertex_map(functional, self.points.basis, self.whole_2.basis)
-
-
-def distance_change(before: NDArray[np.floating], after: NDArray[np.floating]) -> float:
-    """Root mean square of the difference; infinite distances count as the largest finite one.
-
-    Examples
-    --------
-    >>> distance_change(np.array([0.0, 1.0, np.inf]), np.array([0.0, np.inf, np.inf]))
-    0.0
-    >>> distance_change(np.array([0.0, 4.0]), np.array([4.0, 0.0]))
-    4.0
-    """
-    largest = max(before[np.isfinite(before)].max(), after[np.isfinite(after)].max())
-    return float(np.sqrt(np.mean((np.minimum(before, largest) - np.minimum(after, largest)) ** 2)))

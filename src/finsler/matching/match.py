@@ -17,7 +17,6 @@ from finsler.matching.quality import (
     confidence,
     cycle_distances,
     expected_errors,
-    orientation_share,
 )
 from finsler.matching.refine import (
     SAMPLES,
@@ -42,6 +41,7 @@ from finsler.matching.surface import (
     rescaled,
     total_area,
 )
+from finsler.matching.verdict import Verdict, verdict
 from finsler.mesh.repair import Repair
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, lbo
@@ -81,6 +81,8 @@ class Match:
         Of the two bases, times area.
     orientation : float
         Share of the surface that arrives right side up; near 0 for a mirror image.
+    verdict : Verdict
+        Whether the map as a whole is probably wrong, and why.
     """
 
     map_12: IntArray
@@ -92,6 +94,7 @@ class Match:
     eigenvalues_1: FloatArray
     eigenvalues_2: FloatArray
     orientation: float
+    verdict: Verdict
 
 
 def match(
@@ -176,6 +179,7 @@ def match(
     progress("way back")
     map_21 = _reverse(refined, *bases, adjoint=keep or partial, seed=seed)
     expected = expected_errors(unit_1, *bases, refined, map_21)
+    said = verdict(unit_1, unit_2, refined.map_12, map_21, partial=partial)
     found = Match(
         map_12=refined.map_12,
         map_21=map_21,
@@ -185,7 +189,8 @@ def match(
         functional=refined.functional,
         eigenvalues_1=bases[0].eigenvalues[: refined.functional.shape[0]],
         eigenvalues_2=bases[1].eigenvalues[: refined.functional.shape[1]],
-        orientation=orientation_share(unit_1, unit_2, refined.map_12),
+        orientation=said.orientation,
+        verdict=said,
     )
     return _on_original(found, mesh_1, mesh_2, mended_1, mended_2)
 

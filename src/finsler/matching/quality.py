@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.matching.refine import Refined
@@ -29,6 +30,29 @@ def orientation_share(mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray) -> flo
     signed = np.einsum("fi,fi->f", np.cross(b - a, c - a), normal)
     total = float(np.abs(signed).sum())
     return float(np.maximum(signed, 0.0).sum()) / total if total > 0.0 else 0.0
+
+
+def distance_change(
+    before: NDArray[np.floating],
+    after: NDArray[np.floating],
+    weights: FloatArray | None = None,
+) -> float:
+    """Root mean square of the difference; infinite distances count as the largest finite one.
+
+    `weights` (n,) are those of the columns, equal by default.
+
+    Examples
+    --------
+    >>> distance_change(np.array([0.0, 1.0, np.inf]), np.array([0.0, np.inf, np.inf]))
+    0.0
+    >>> distance_change(np.array([0.0, 4.0]), np.array([4.0, 0.0]))
+    4.0
+    """
+    largest = max(before[np.isfinite(before)].max(), after[np.isfinite(after)].max())
+    square = (np.minimum(before, largest) - np.minimum(after, largest)) ** 2
+    return float(
+        np.sqrt(np.average(square.reshape(-1, square.shape[-1]).mean(axis=0), weights=weights))
+    )
 
 
 def cycle_distances(mesh_1: TriMesh, map_12: IntArray, map_21: IntArray) -> FloatArray:

@@ -137,6 +137,7 @@ def match_blocks(
     """Both meshes with the colours of the second carried to the first, and how far to trust it."""
     trust = found.confidence
     numbers = {
+        "verdict": found.verdict.sentence,
         "vertices": f"{len(found.map_12):,} sent to {len(found.map_21):,}",
         "functional map": " × ".join(map(str, found.functional.shape)),
         "mean confidence": f"{trust.mean():.3f}",

@@ -1,0 +1,154 @@
+"""Whether a map as a whole is probably wrong, without knowing the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.analysis.geodesic import geodesic_matrix
+from finsler.matching.quality import distance_change, orientation_share
+from finsler.mesh.measures import surface_area, vertex_areas
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
+
+# Points nearer than the first length are near, farther apart than the second far, in √area.
+NEAR, FAR = 0.15, 0.4
+# Vertices of each surface from which distances are measured.
+_POINTS = 100
+# Limits between right and wrong maps, chosen on synthetic pairs: benchmarks/verdict.py.
+LARGEST_CHANGE = 0.15
+LARGEST_TORN = 0.015
+LEAST_ORIENTATION = 0.7
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What geodesic distances and orientation say of a whole map.
+
+    Attributes
+    ----------
+    distance_change : float
+        Root mean square of d_1(x, y) − d_2(map x, map y) in √area, of the worse direction.
+    torn_share : float
+        Share of the pairs of points less than 0.15 √area apart whose images are more than
+        0.4 √area apart, of the worse direction.
+    orientation : float
+        Share of the surface that arrives right side up.
+    """
+
+    distance_change: float
+    torn_share: float
+    orientation: float
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What speaks against the map, in words; empty where nothing does."""
+        found = []
+        if self.distance_change > LARGEST_CHANGE:
+            found.append(
+                f"distances along the surface change by {self.distance_change:.2f} √area"
+                f" (right maps: below {LARGEST_CHANGE:g})"
+            )
+        if self.torn_share > LARGEST_TORN:
+            found.append(
+                f"{100 * self.torn_share:.0f}% of near points arrive far apart"
+                f" (right maps: below {100 * LARGEST_TORN:g}%)"
+            )
+        if self.orientation < LEAST_ORIENTATION:
+            found.append(
+                f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
+                " right are exchanged, or one mesh is inside out"
+            )
+        return tuple(found)
+
+    @property
+    def probably_wrong(self) -> bool:
+        """Whether at least one limit is passed."""
+        return bool(self.reasons)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.reasons:
+            return "probably wrong: " + "; ".join(self.reasons)
+        return (
+            "nothing speaks against the map: distances along the surface change by"
+            f" {self.distance_change:.2f} √area, {100 * self.torn_share:.0f}% of near points"
+            " arrive far apart"
+        )
+
+
+def verdict(
+    mesh_1: TriMesh,
+    mesh_2: TriMesh,
+    map_12: IntArray,
+    map_21: IntArray,
+    *,
+    partial: bool = False,
+) -> Verdict:
+    """Say whether a map is probably wrong: torn, far from an isometry, or turned over.
+
+    Parameters
+    ----------
+    mesh_1, mesh_2 : TriMesh
+        In any unit; each is divided by its √area. Every vertex has a face.
+    map_12, map_21 : (n_1,), (n_2,)
+        Vertex maps both ways.
+    partial : bool
+        Mesh 1 is a part of mesh 2, in the same unit: both are divided by the √area of mesh 2,
+        map_21 is not looked at, and a distance that shrinks does not count, since the shortest
+        path may leave the part.
+    """
+    unit_2 = np.sqrt(surface_area(mesh_2))
+    unit_1 = unit_2 if partial else np.sqrt(surface_area(mesh_1))
+    ways = [_distances(mesh_1, mesh_2, map_12, unit_1, unit_2)]
+    if partial:
+        ways = [(before, np.maximum(before, after)) for before, after in ways]
+        weights = [vertex_areas(mesh_1)]
+    else:
+        ways.append(_distances(mesh_2, mesh_1, map_21, unit_2, unit_1))
+        weights = [vertex_areas(mesh_1), vertex_areas(mesh_2)]
+    both = list(zip(ways, weights, strict=True))
+    return Verdict(
+        max(distance_change(*way, weight) for way, weight in both),
+        max(torn_share(*way, weight) for way, weight in both),
+        orientation_share(mesh_1, mesh_2, map_12),
+    )
+
+
+def torn_share(
+    before: NDArray[np.floating], after: NDArray[np.floating], weights: FloatArray
+) -> float:
+    """Share of the near pairs, by `weights` (n,) of the columns, that are far apart afterwards.
+
+    Examples
+    --------
+    >>> before = np.array([[0.0, 0.1, 0.1, 0.1, 0.9]])
+    >>> torn_share(before, np.array([[0.0, 0.1, 0.2, np.inf, 0.9]]), np.ones(5))
+    0.25
+    """
+    near = ((before < NEAR) & (before > 0.0)) * weights
+    return float(near[after > FAR].sum() / max(near.sum(), 1e-300))
+
+
+def farthest_points(points: FloatArray, count: int) -> IntArray:
+    """Indices of `count` points, each the farthest in space from those before."""
+    chosen = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]
+    gap = np.full(len(points), np.inf)
+    while len(chosen) < min(count, len(points)):
+        gap = np.minimum(gap, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+        chosen.append(int(gap.argmax()))
+    return np.array(chosen)
+
+
+def _distances(
+    source: TriMesh, target: TriMesh, vertex_map: IntArray, unit_1: float, unit_2: float
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """From some vertices to all, (p, n), and between their images, each in its unit."""
+    marks = farthest_points(source.vertices, _POINTS)
+    before = geodesic_matrix(source, marks, method="heat") / unit_1
+    images, rows = np.unique(vertex_map[marks], return_inverse=True)
+    after = geodesic_matrix(target, images, method="heat") / unit_2
+    return before, after[rows][:, vertex_map]
