@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import finsler.data
 from finsler.cli.main import app
 from finsler.data import Collection, Shape
 from finsler.errors import InputError
@@ -42,7 +41,7 @@ def collections(monkeypatch):
             raise InputError(f"{text}: no data set is recognised here")
         return COLLECTION
 
-    monkeypatch.setattr(finsler.data, "open_collection", open_collection)
+    monkeypatch.setattr("finsler.cli.evaluate.open_collection", open_collection)
 
 
 @pytest.fixture
@@ -101,14 +100,14 @@ def test_files_of_several_runs(seeds, tmp_path):
     assert found == {"mean": expected.mean, "half_width": pytest.approx(expected.half_width)}
     assert list(back["runs"]) == ["seed1.npz", "seed2.npz"]
     assert back["runs"]["seed2.npz"]["record"]["config"] == {"seed": 2}
-    assert back["config"]["normalization"] == "sqrt_area"
+    assert back["config"]["unit"] == "sqrt_area"
     assert str(tmp_path) not in out.read_text(encoding="utf-8")
     assert "| ours, all vertices | 62.50 ± " in table.read_text(encoding="utf-8")
     assert figure.read_bytes()[:4] == b"\x89PNG"
 
 
 def test_json_and_diameter(seeds):
-    answer = json.loads(run(seeds[0], "--json", "--normalization", "diameter").stdout)
+    answer = json.loads(run(seeds[0], "--json", "--unit", "diameter").stdout)
     assert answer["summary"]["named"]["mean"]["mean"] == pytest.approx(50 * SIDE / DIAMETER)
     assert answer["shapes"]["b"]["every"]["exact"]["mean"] == 0.0
     assert answer["distances"]["diameter"] == pytest.approx(DIAMETER)
@@ -150,7 +149,7 @@ def test_shapes_that_cannot_be_read_are_skipped_if_asked(seeds, monkeypatch):
         return load(name)
 
     torn = Collection("prisms", ("r",), ("a", "b"), "r", broken)
-    monkeypatch.setattr(finsler.data, "open_collection", lambda text: torn)
+    monkeypatch.setattr("finsler.cli.evaluate.open_collection", lambda text: torn)
     with pytest.raises(InputError, match="the file is empty"):
         run(seeds[0])
     result = run(seeds[0], "--skip-failed", "--json")

@@ -15,8 +15,7 @@ from finsler.data import TOSCA_CATEGORIES, Collection, PrepareConfig, Shape, Sto
 from finsler.data.store.entry import prepare_shape
 from finsler.errors import InputError
 from finsler.evaluation import student_interval
-from finsler.experiments import trials
-from finsler.experiments.tables import TABLES, label_rule, method_named, methods_named, parts_of
+from finsler.experiments import TABLES, label_rule, open_parts, parse_method, parse_methods, trials
 
 SMALL = (
     *("model=small", "channels=4", "layers=1", "order=2", "hidden=8", "epochs=1"),
@@ -73,18 +72,18 @@ def exact_share(found, shape=load):
 
 class TestMethods:
     def test_configurations(self):
-        assert method_named("lbo").prepare == PrepareConfig(alpha=0.0, tau=0.0, angles=1)
-        assert method_named("albo").prepare == PrepareConfig(alpha=10.0, tau=0.0, angles=8)
-        assert method_named("flbo:0.30").name == "flbo:0.3"
-        assert method_named("flbo:0.3").prepare == PrepareConfig(tau=0.3)
-        found = method_named("flbo:curved+reference")
+        assert parse_method("lbo").prepare == PrepareConfig(alpha=0.0, tau=0.0, angles=1)
+        assert parse_method("albo").prepare == PrepareConfig(alpha=10.0, tau=0.0, angles=8)
+        assert parse_method("flbo:0.30").name == "flbo:0.3"
+        assert parse_method("flbo:0.3").prepare == PrepareConfig(tau=0.3)
+        found = parse_method("flbo:curved+reference")
         assert found.prepare == PrepareConfig(omega="curved", normalization="reference")
         assert found.folder == "flbo-curved+reference"
-        assert method_named("albo+acscnn") == method_named("albo")
+        assert parse_method("albo+acscnn") == parse_method("albo")
 
     @pytest.mark.parametrize("rescaling", ["acscnn", "reference", "plain"])
     def test_a_constant_tau_gives_the_input_of_albo(self, rescaling):
-        methods = [method_named(f"{base}+{rescaling}") for base in ("albo", "flbo:0.5")]
+        methods = [parse_method(f"{base}+{rescaling}") for base in ("albo", "flbo:0.5")]
         assert "the input is that of albo" in methods[1].note
         one, two = (prepare_shape(load("a"), method.prepare) for method in methods)
         np.testing.assert_allclose(two.stiffness, one.stiffness / (1 - 0.5**2 / 11), rtol=1e-4)
@@ -103,18 +102,18 @@ class TestMethods:
     )
     def test_wrong_names(self, text, sentence):
         with pytest.raises(InputError, match=sentence):
-            methods_named(text)
+            parse_methods(text)
 
 
 class TestParts:
     def test_tosca_is_made_partial(self, tmp_path):
         names = [f"{category}{i}" for category in TOSCA_CATEGORIES for i in range(5)]
         remeshed(tmp_path, names, frequency=4)
-        parts = parts_of("cuts", f"tosca_r:{tmp_path}")
+        parts = open_parts("cuts", f"tosca_r:{tmp_path}")
         assert tuple(parts) == TOSCA_CATEGORIES
         assert len(parts["cat"].train) == 8 and len(parts["cat"].test) == 2
         assert "not the official SHREC'16 set" in label_rule("cuts", parts)
-        one = parts_of("holes", f"tosca_r:{tmp_path}:dog")
+        one = open_parts("holes", f"tosca_r:{tmp_path}:dog")
         assert list(one) == ["dog"] and one["dog"].names[0] == "holes_dog0_shape_1"
 
     def test_packs_of_partial_shapes_stay_as_they_are(self, tmp_path):
@@ -122,22 +121,22 @@ class TestParts:
         shapes = {name: load(old) for name, old in names.items()}
         parts = {"train": ("cuts_1",), "test": ("cuts_2",), "reference": "full"}
         packed(tmp_path / "cat.npz", "SHREC'16 cuts cat", load=shapes.__getitem__, **parts)
-        found = parts_of("cuts", str(tmp_path))
+        found = open_parts("cuts", str(tmp_path))
         assert found["cat"].names == ("cuts_1", "cuts_2")
         assert "not the official" not in label_rule("cuts", found)
 
     def test_wrong_tables(self, tmp_path):
         spec = packed(tmp_path / "p.npz")
         with pytest.raises(InputError, match=f"no table 'fast'; .* {', '.join(TABLES)}"):
-            parts_of("fast", spec)
+            open_parts("fast", spec)
         with pytest.raises(
             InputError, match=r"about FAUST_r, but .* is bumps; use the table custom"
         ):
-            parts_of("faust", spec)
+            open_parts("faust", spec)
         with pytest.raises(InputError, match="one packed file"):
-            parts_of("cuts", str(tmp_path / "none"))
+            open_parts("cuts", str(tmp_path / "none"))
         with pytest.raises(InputError, match="none to test"):
-            parts_of("custom", packed(tmp_path / "q.npz", test=()))
+            open_parts("custom", packed(tmp_path / "q.npz", test=()))
 
 
 class TestTable:
@@ -161,7 +160,7 @@ class TestTable:
         assert change["half_width"] == pytest.approx(expected.half_width, abs=1e-15)
         assert f"{100 * np.mean(shares['albo']):.2f} ± " in result.stdout
 
-    def test_both_normalizations(self, done):
+    def test_both_units(self, done):
         about = json.loads((done[1] / "custom.json").read_text(encoding="utf-8"))
         ratios = [
             about["methods"][name]["sqrt_area"][vertices]["all"]["mean"]["mean"]
@@ -291,7 +290,7 @@ def test_one_network_for_each_category(tmp_path):
     run("cuts", folder, "--methods", "lbo", "--seeds", "1", "--out", out)
     about = json.loads((out / "cuts.json").read_text(encoding="utf-8"))
     figures = about["methods"]["lbo"]["sqrt_area"]["named"]
-    parts = parts_of("cuts", str(folder))
+    parts = open_parts("cuts", str(folder))
     shares, counts = [], []
     for category, shapes in parts.items():
         share = exact_share(predictions(out, "lbo", 0, category), shapes.load)

@@ -52,7 +52,7 @@ class TestKnownDistances:
     def test_a_map_turned_by_k_steps_is_off_by_k_sides(self, exact, k):
         errors = geodesic_errors(rotated(k), rotated(0), exact)
         assert np.allclose(errors, k * SIDE / np.sqrt(AREA), rtol=1e-6, atol=0)
-        shares = geodesic_errors(rotated(k), rotated(0), exact, normalization="diameter")
+        shares = geodesic_errors(rotated(k), rotated(0), exact, unit="diameter")
         assert np.allclose(shares, k * SIDE / DIAMETER, rtol=1e-6, atol=0)
 
     def test_turning_further_is_shorter_the_other_way(self, exact):
@@ -82,15 +82,15 @@ class TestKnownDistances:
 
 class TestLaws:
     @pytest.mark.parametrize("method", ["heat", "fmm", "exact"])
-    @pytest.mark.parametrize("normalization", ["sqrt_area", "diameter"])
-    def test_errors_do_not_depend_on_the_unit_of_length(self, method, normalization):
+    @pytest.mark.parametrize("unit", ["sqrt_area", "diameter"])
+    def test_errors_do_not_depend_on_the_unit_of_length(self, method, unit):
         predicted, truth = rotated(3), rotated(0)
         errors = [
             geodesic_errors(
                 predicted,
                 truth,
                 reference_distances(prism(scale), method=method),
-                normalization=normalization,
+                unit=unit,
             )
             for scale in (1.0, 1000.0)
         ]
@@ -265,7 +265,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("predicted", "truth", "options", "sentence"),
         [
-            ([0], [0], {"normalization": "area"}, "normalization must be"),
+            ([0], [0], {"unit": "area"}, "unit must be"),
             ([0, 1], [0], {}, "2 predicted and 1 true"),
             ([0, 48], [0, 1], {}, "vertex 1 is sent to 48, but .* 0..47"),
             ([0, -1], [0, 1], {}, "vertex 1 is sent to -1"),

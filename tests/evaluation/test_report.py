@@ -101,7 +101,7 @@ class TestJson:
         back = json.loads(path.read_text(encoding="utf-8"))
         assert back["config"] == {"alpha": 10.0}
         assert {"versions", "machine"} <= set(back)
-        assert back["normalization"] == "sqrt_area" and back["distances"]["area"] == 4.0
+        assert back["unit"] == "sqrt_area" and back["distances"]["area"] == 4.0
         assert back["interval"] == {"kind": "Student t", "level": 0.95, "runs": 2}
         assert len(back["grid"]) == len(back["summary"]["named"]["curve"]) == 251
         every = [back["runs"][f"seed {i}"]["every"]["exact"] for i in (1, 2)]
@@ -131,12 +131,12 @@ class TestJson:
 
 class TestMarkdown:
     def test_table(self):
-        rows = {"perfect": score([0.0]), "a|b": {"exact": 0.5}, "none": None}
+        rows = {"perfect": score([0.0]), "a|b": score([0.0, 0.125]), "none": None}
         assert markdown_table(rows, heading="method", range_end=0.25) == (
             "| method | exact, % | within 0.01, % | mean × 100 | AUC, 0..0.25 |\n"
             "| --- | ---: | ---: | ---: | ---: |\n"
             "| perfect | 100.00 | 100.00 | 0.000 | 1.0000 |\n"
-            "| a\\|b | 50.00 | - | - | - |\n"
+            "| a\\|b | 50.00 | 50.00 | 6.250 | 0.7500 |\n"
             "| none | - | - | - | - |\n"
         )
 

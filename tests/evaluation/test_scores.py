@@ -196,7 +196,7 @@ class TestEvaluate:
 
     def test_missing_shapes_are_told(self, measured):
         runs = {"a": Predictions({"half": turned(0)}, {})}
-        found = evaluate(runs, COLLECTION, measured, normalization="diameter")
+        found = evaluate(runs, COLLECTION, measured, unit="diameter")
         assert found.missing == ("unnamed",)
         assert found.diameter == measured.diameter
 

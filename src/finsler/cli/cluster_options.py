@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from finsler.compute.cluster import Workers
+from finsler.compute.cluster import Workers
+from finsler.compute.memory import available
+from finsler.errors import InputError
 
 # Lines about defects of meshes; of a collection with more, the first do.
 _NOTES = 20
@@ -67,11 +70,7 @@ def workers(
     InputError
         An option is out of its range, or FINSLER_MEMORY, which every task would look at.
     """
-    from finsler.compute.cluster import Workers
-    from finsler.compute.memory import available
-
     available()
-
     if scheduler is None:
         jobs = min(jobs if jobs is not None else os.cpu_count() or 1, max(tasks, 1))
     return Workers(
@@ -81,8 +80,6 @@ def workers(
 
 def refuse_workers(scheduler: str | None, jobs: int | None, memory: float | None) -> None:
     """Raise where workers are asked for and there is nothing to spread."""
-    from finsler.errors import InputError
-
     options = {"--scheduler": scheduler, "--jobs": jobs, "--worker-memory": memory}
     for name, value in options.items():
         if value is not None:
@@ -109,11 +106,9 @@ def say_failed(failed: dict[str, str]) -> None:
         print(f"failed: {name}: {why}", file=sys.stderr)
 
 
-def progress_bar() -> Any:
+def progress_bar(*, shown: bool = True) -> Progress:
     """A bar on stderr with the number of tasks and the time left; none where it is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
     console = Console(stderr=True)
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    disable = not (shown and console.is_terminal)
+    return Progress(*columns, console=console, transient=True, disable=disable)

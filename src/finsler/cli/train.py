@@ -8,17 +8,22 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from finsler.cli import reports
+from finsler.cli.cluster_options import progress_bar
 from finsler.cli.options import AsJson
-
-if TYPE_CHECKING:
-    from finsler.data import Store
-    from finsler.nn.training import TrainConfig
-    from finsler.nn.training.checkpoint import About
+from finsler.data import Store
+from finsler.errors import InputError
+from finsler.experiments.trials import is_first_process, train_and_predict
+from finsler.nn.training import About, Checkpoint, TrainConfig
+from finsler.nn.training.config import settings_table
+from finsler.nn.training.loop import BEST, PREDICTIONS, best_score
+from finsler.nn.training.plan import epoch_batches, split
+from finsler.storage.files import local_path
+from finsler.view.report import training_blocks
 
 
 class Device(StrEnum):
@@ -31,60 +36,69 @@ class Device(StrEnum):
 
 def _print_settings(wanted: bool) -> None:
     if wanted:
-        from finsler.nn.training.config import settings_table
-
         for name, default, allowed, meaning in settings_table():
             print(f"{name} = {default}: {meaning}" + (f" ({allowed})" if allowed else ""))
         raise typer.Exit
 
 
+StoreFolder = Annotated[
+    str, typer.Argument(metavar="STORE", help="Folder (or s3://...) written by `finsler prepare`.")
+]
+RunFolder = Annotated[
+    Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; made if missing.")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings: .toml; those that it leaves out have defaults."),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="chebyshev (the paper's), small, or fieldconv; the same as --set model=NAME.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="One setting, e.g. epochs=20, schedule=onecycle; may be repeated."
+        " `finsler train --settings` lists them all.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Of all random numbers; the same as --set seed=N.")]
+DeviceChoice = Annotated[
+    Device, typer.Option(help="auto: cuda where there is one, else the processor.")
+]
+DeviceSetting = Annotated[
+    Device | None, typer.Option(help="auto: cuda where there is one, else the processor.")
+]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Delete the run in that folder and start anew.")
+]
+ListSettings = Annotated[
+    bool,
+    typer.Option(
+        "--settings",
+        callback=_print_settings,
+        is_eager=True,
+        help="List every setting with its default, range and meaning, and stop.",
+    ),
+]
+
+
 def train(
-    store: Annotated[
-        str,
-        typer.Argument(metavar="STORE", help="Folder (or s3://...) written by `finsler prepare`."),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of the run; made if missing.")
-    ],
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Settings: .toml; those not named have defaults."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="chebyshev (the paper's), small, or fieldconv; the same as --set model=NAME.",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="One setting, e.g. epochs=20, schedule=onecycle; may be repeated."
-            " `finsler train --settings` lists them all.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Of all random numbers; the same as --set seed=N.")
-    ] = None,
-    device: Annotated[
-        Device | None, typer.Option(help="auto: cuda where there is one, else the processor.")
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Forget the run in that folder and begin anew.")
-    ] = False,
+    store: StoreFolder,
+    out: RunFolder,
+    config: ConfigFile = None,
+    model: ModelName = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    device: DeviceSetting = None,
+    restart: Restart = False,
     as_json: AsJson = False,
-    list_settings: Annotated[
-        bool,
-        typer.Option(
-            "--settings",
-            callback=_print_settings,
-            is_eager=True,
-            help="List every setting with its default, range and meaning, and stop.",
-        ),
-    ] = False,
+    list_settings: ListSettings = False,
 ) -> None:
     """Train a network that names, for each vertex, the corresponding vertex of the reference.
 
@@ -96,19 +110,17 @@ def train(
 
     Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`
     """
-    from finsler.data import Store
-    from finsler.storage.files import local_path
-
     local_path(out)
     chosen = _config(config, settings or [], model, seed, device)
     opened = Store.open(store)
     if not restart:
         _check_best(out)
     report = _run(opened, out, chosen, restart)
-    if _leads() and as_json:
-        print(json.dumps(report, indent=2))
-    elif _leads():
-        _print(report)
+    if is_first_process():
+        if as_json:
+            print(json.dumps(report, indent=2))
+        else:
+            _print(report)
 
 
 def _check_best(out: Path) -> None:
@@ -119,20 +131,11 @@ def _check_best(out: Path) -> None:
     InputError
         It is damaged.
     """
-    from finsler.errors import InputError
-    from finsler.nn.training import Checkpoint
-    from finsler.nn.training.loop import BEST
-
     if (out / BEST).exists():
         try:
             Checkpoint.read(out / BEST)
         except InputError as error:
             raise InputError(f"{error}; or forget that run with --restart") from error
-
-
-def _leads() -> bool:
-    """Whether this is the only process, or the first of several."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _config(
@@ -142,9 +145,6 @@ def _config(
     seed: int | None,
     device: Device | None,
 ) -> TrainConfig:
-    from finsler.nn.training import TrainConfig
-    from finsler.storage.files import local_path
-
     chosen = TrainConfig() if path is None else TrainConfig.load(local_path(path))
     more = [] if model is None else [f"model={model}"]
     more += [] if seed is None else [f"seed={seed}"]
@@ -153,20 +153,9 @@ def _config(
 
 
 def _run(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[str, Any]:
-    """Train, predict the test shapes, and say what was found."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    from finsler.evaluation import save_predictions
-    from finsler.nn.training import predict
-    from finsler.nn.training import train as run
-    from finsler.nn.training.loop import PREDICTIONS
-
-    console = Console(stderr=True)
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not (_leads() and console.is_terminal)
-    ) as bar:
+    """Train, predict the test shapes, write the report, and sum up."""
+    leads = is_first_process()
+    with progress_bar(shown=leads) as bar:
         task = bar.add_task("training", total=config.epochs)
         steps = _steps(store, config)
 
@@ -174,10 +163,10 @@ def _run(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[st
             bar.update(task, completed=metrics["epoch"], description=_line(metrics))
 
         def say(sentence: str) -> None:
-            if _leads():
+            if leads:
                 print("note:", sentence, file=sys.stderr)
 
-        network, about = run(
+        about = train_and_predict(
             store,
             out,
             config,
@@ -186,29 +175,20 @@ def _run(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[st
             on_epoch=show,
             notify=say,
         )
-    report: dict[str, Any] = {
+    if leads:
+        _write_report(out, store, about)
+    return {
         "run": str(out),
         "store": store.name,
         "epochs": about.epoch,
         "last": about.history[-1],
-        "predictions": None,
+        "predictions": str(out / PREDICTIONS) if store.test and leads else None,
         "report": str(out / reports.NAME),
+        "best": _best(about.history, config),
     }
-    if _leads():
-        _write_report(out, store, about)
-    if store.test and _leads():
-        found = predict(network, store, store.test, about=about)
-        about_run = {"store": store.name, "train": dataclasses.asdict(config)}
-        path = save_predictions(
-            out / PREDICTIONS, found, {**about_run, "prepare": dataclasses.asdict(about.prepare)}
-        )
-        report["predictions"] = str(path)
-    return report | {"best": _best(about.history, config)}
 
 
 def _write_report(out: Path, store: Store, about: About) -> None:
-    from finsler.view.report import training_blocks
-
     data = {
         "collection": store.name,
         "shapes to learn from": len(store.train),
@@ -228,16 +208,12 @@ def _write_report(out: Path, store: Store, about: About) -> None:
 
 def _steps(store: Store, config: TrainConfig) -> float:
     """Steps of an epoch, for the bar; each epoch's end sets it right."""
-    from finsler.nn.training.plan import epoch_batches, split
-
     batches = epoch_batches(split(store.train, config)[0], config, 1)
     return len(batches) / int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _best(history: tuple[dict[str, Any], ...], config: TrainConfig) -> dict[str, Any] | None:
     """The epoch of best.safetensors, and what it was chosen on."""
-    from finsler.nn.training.loop import best_score
-
     score = best_score(history, config)
     if score < 0:
         return None

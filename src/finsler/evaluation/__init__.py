@@ -1,6 +1,7 @@
 """How good a correspondence is: geodesic errors, scores with intervals, and reports."""
 
 from finsler.evaluation.curves import (
+    MEASURES,
     Interval,
     Score,
     Summary,
@@ -17,9 +18,22 @@ from finsler.evaluation.distances import (
     matrix_memory,
     reference_distances,
 )
-from finsler.evaluation.error import geodesic_errors
-from finsler.evaluation.predictions import Predictions, load_predictions, save_predictions
-from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, evaluate, score_shape
+from finsler.evaluation.error import UNITS, geodesic_errors
+from finsler.evaluation.predictions import (
+    Predictions,
+    load_predictions,
+    save_predictions,
+    unreadable_shapes,
+)
+from finsler.evaluation.protocol import (
+    VERTICES,
+    Evaluation,
+    RunScore,
+    ShapeScore,
+    Vertices,
+    evaluate,
+    score_shape,
+)
 from finsler.evaluation.report import (
     markdown_report,
     markdown_table,
@@ -28,6 +42,9 @@ from finsler.evaluation.report import (
 )
 
 __all__ = [
+    "MEASURES",
+    "UNITS",
+    "VERTICES",
     "CacheWarning",
     "DistancesOnDemand",
     "Evaluation",
@@ -38,6 +55,7 @@ __all__ = [
     "Score",
     "ShapeScore",
     "Summary",
+    "Vertices",
     "choose_distances",
     "combine",
     "evaluate",
@@ -53,5 +71,6 @@ __all__ = [
     "score_shape",
     "student_interval",
     "summarize",
+    "unreadable_shapes",
     "write_results",
 ]

@@ -9,7 +9,8 @@ from finsler.errors import InputError
 from finsler.evaluation.distances import Distances
 from finsler.typing import FloatArray, IntArray
 
-NORMALIZATIONS = ("sqrt_area", "diameter")
+# What errors are divided by, and how that is said.
+UNITS = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}
 
 
 def geodesic_errors(
@@ -17,19 +18,20 @@ def geodesic_errors(
     truth: ArrayLike,
     distances: Distances,
     *,
-    normalization: str = "sqrt_area",
+    unit: str = "sqrt_area",
 ) -> FloatArray:
     """Distance on the reference between predicted and true vertex, as a share of its size.
 
     e_i = d(predicted_i, truth_i) / √area, or divided by the geodesic diameter. The diameter of a
-    human body is about 1.8 √area, so that a figure means nothing without its normalization.
+    human body is about 1.8 √area, so that a figure means nothing without its unit.
 
     Parameters
     ----------
     predicted, truth : (n,)
         Vertex of the reference, for each vertex of a shape.
     distances : ReferenceDistances or DistancesOnDemand
-    normalization : {"sqrt_area", "diameter"}
+    unit : {"sqrt_area", "diameter"}
+        What distances are divided by.
 
     Returns
     -------
@@ -40,7 +42,7 @@ def geodesic_errors(
     Raises
     ------
     InputError
-        Another normalization, lengths that differ, or what is not a vertex of the reference.
+        Another unit, lengths that differ, or what is not a vertex of the reference.
 
     Examples
     --------
@@ -50,17 +52,17 @@ def geodesic_errors(
     >>> geodesic_errors([0, 4, 8], [0, 0, 0], strip).tolist()
     [0.0, 1.0, 2.0]
     """
-    if normalization not in NORMALIZATIONS:
-        raise InputError(f'normalization must be "sqrt_area" or "diameter", not {normalization!r}')
-    found = reference_vertices(predicted, distances.n_vertices)
+    if unit not in UNITS:
+        raise InputError(f'unit must be "sqrt_area" or "diameter", not {unit!r}')
+    guess = reference_vertices(predicted, distances.n_vertices)
     right = reference_vertices(truth, distances.n_vertices)
-    if len(found) != len(right):
+    if len(guess) != len(right):
         raise InputError(
-            f"there are {len(found)} predicted and {len(right)} true vertices; give one of each for"
+            f"there are {len(guess)} predicted and {len(right)} true vertices; give one of each for"
             " every vertex of the shape"
         )
-    size = np.sqrt(distances.area) if normalization == "sqrt_area" else distances.diameter
-    return distances.between(found, right) / size
+    size = np.sqrt(distances.area) if unit == "sqrt_area" else distances.diameter
+    return distances.between(guess, right) / size
 
 
 def reference_vertices(values: ArrayLike, n: int) -> IntArray:

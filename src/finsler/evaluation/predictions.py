@@ -25,7 +25,7 @@ _RESERVED = {"names", "config", "file", "allow_pickle"}
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What one run found.
+    """What one run predicts.
 
     Attributes
     ----------
@@ -96,12 +96,12 @@ def load_predictions(
     names = tuple(name for name in names if name not in skip)
     if not names:
         raise InputError(f"{path}: none of its shapes is left to be scored")
-    found = read_npz(path, names)
+    arrays = read_npz(path, names)
     n = collection[collection.reference].mesh.n_vertices
     vertices = {}
     for name in names:
         try:
-            vertices[name] = reference_vertices(found[name], n)
+            vertices[name] = reference_vertices(arrays[name], n)
         except InputError as error:
             raise InputError(f"{path}: shape {name!r}: {error}") from error
         size = collection[name].mesh.n_vertices
@@ -111,6 +111,17 @@ def load_predictions(
                 f" {len(vertices[name])}; predict every vertex once, in the order of the mesh"
             )
     return Predictions(vertices, _record(path, about["config"]))
+
+
+def unreadable_shapes(collection: Collection) -> dict[str, str]:
+    """The test shapes of a collection that cannot be read, each with the sentence that says why."""
+    failed = {}
+    for name in collection.test:
+        try:
+            collection[name]
+        except InputError as error:
+            failed[name] = str(error)
+    return failed
 
 
 def _checked_names(path: str | os.PathLike[str], names: np.ndarray[Any, Any]) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from finsler.evaluation.distances import Distances
 from finsler.evaluation.error import geodesic_errors
 from finsler.evaluation.predictions import Predictions
 
-# The vertices that a score is about.
+# The vertices that a score is about, and how they are called in a text.
 Vertices = Literal["named", "every"]
+VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,8 @@ class Evaluation:
         By label; all on the same shapes.
     missing : tuple of str
         Test shapes without predictions.
-    normalization : {"sqrt_area", "diameter"}
+    unit : {"sqrt_area", "diameter"}
+        What errors are divided by.
     method : str
         Of the distances.
     area, diameter : float
@@ -70,7 +72,7 @@ class Evaluation:
     collection: str
     runs: Mapping[str, RunScore]
     missing: tuple[str, ...]
-    normalization: str
+    unit: str
     method: str
     area: float
     diameter: float | None
@@ -89,10 +91,10 @@ class Evaluation:
         scores = []
         for run in self.runs.values():
             of = run if shape is None else run.shapes[self.shapes.index(shape)]
-            found: Score | None = getattr(of, vertices)
-            if found is None:
+            part: Score | None = getattr(of, vertices)
+            if part is None:
                 return None
-            scores.append(found)
+            scores.append(part)
         return summarize(scores, level=self.level)
 
 
@@ -101,11 +103,11 @@ def score_shape(
     predicted: ArrayLike,
     distances: Distances,
     *,
-    normalization: str = "sqrt_area",
+    unit: str = "sqrt_area",
 ) -> ShapeScore:
     """Score the predictions for one shape; see `geodesic_errors`."""
     try:
-        errors = geodesic_errors(predicted, shape.labels, distances, normalization=normalization)
+        errors = geodesic_errors(predicted, shape.labels, distances, unit=unit)
     except InputError as error:
         raise InputError(f"shape {shape.name!r}: {error}") from error
     named = score(errors, shape.exact) if shape.exact.any() else None
@@ -117,7 +119,7 @@ def evaluate(
     collection: Collection,
     distances: Distances,
     *,
-    normalization: str = "sqrt_area",
+    unit: str = "sqrt_area",
     level: float = 0.95,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Evaluation:
@@ -130,7 +132,8 @@ def evaluate(
     collection : Collection
     distances : ReferenceDistances or DistancesOnDemand
         On its reference.
-    normalization : {"sqrt_area", "diameter"}
+    unit : {"sqrt_area", "diameter"}
+        What errors are divided by.
     level : float
         Of the confidence intervals.
     progress : callable
@@ -155,17 +158,16 @@ def evaluate(
     for name in example.names:
         shape = collection[name]
         for label, run in runs.items():
-            found = run.vertices[name]
-            shapes[label].append(score_shape(shape, found, distances, normalization=normalization))
+            shapes[label].append(score_shape(shape, run.vertices[name], distances, unit=unit))
             progress(name)
     return Evaluation(
         collection=collection.name,
         runs={label: _run_score(shapes[label], run.record) for label, run in runs.items()},
         missing=tuple(name for name in collection.test if name not in example.vertices),
-        normalization=normalization,
+        unit=unit,
         method=distances.method,
         area=distances.area,
-        diameter=distances.diameter if normalization == "diameter" else None,
+        diameter=distances.diameter if unit == "diameter" else None,
         level=level,
     )
 

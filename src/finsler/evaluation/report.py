@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from finsler.evaluation.curves import MEASURES, RADIUS, Interval, Score, Summary
-from finsler.evaluation.protocol import Evaluation, RunScore, ShapeScore, Vertices
+from finsler.evaluation.error import UNITS
+from finsler.evaluation.protocol import VERTICES, Evaluation, RunScore, Vertices
 from finsler.storage.files import write_bytes
 from finsler.storage.record import record
 
-_VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
-_SIZES = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}
+# Factor and digits of each measure in a table: shares are in per cent.
+_FORMATS = {"exact": (100.0, 2), "within": (100.0, 2), "mean": (1.0, 3), "auc": (1.0, 4)}
 
 
 def results_dict(evaluation: Evaluation, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def results_dict(evaluation: Evaluation, config: Mapping[str, Any]) -> dict[str,
         **json.loads(record(config)),
         "collection": evaluation.collection,
         "missing": list(evaluation.missing),
-        "normalization": evaluation.normalization,
+        "unit": evaluation.unit,
         "distances": {
             "method": evaluation.method,
             "area": evaluation.area,
@@ -38,14 +39,10 @@ def results_dict(evaluation: Evaluation, config: Mapping[str, Any]) -> dict[str,
         "interval": {"kind": "Student t", "level": evaluation.level, "runs": len(evaluation.runs)},
         "grid": some.grid.tolist(),
         "summary": {
-            "named": _summary_dict(evaluation.summary("named"), curve=True),
-            "every": _summary_dict(evaluation.summary("every"), curve=True),
+            which: _summary_dict(evaluation.summary(which), curve=True) for which in VERTICES
         },
         "shapes": {
-            name: {
-                "named": _summary_dict(evaluation.summary("named", name)),
-                "every": _summary_dict(evaluation.summary("every", name)),
-            }
+            name: {which: _summary_dict(evaluation.summary(which, name)) for which in VERTICES}
             for name in evaluation.shapes
         },
         "runs": {label: _run_dict(run) for label, run in evaluation.runs.items()},
@@ -58,28 +55,30 @@ def write_results(path: str | os.PathLike[str], results: Mapping[str, Any]) -> P
 
 
 def markdown_table(
-    rows: Mapping[str, Score | Summary | Mapping[str, float] | None],
-    *,
-    heading: str,
-    range_end: float,
+    rows: Mapping[str, Score | Summary | None], *, heading: str, range_end: float
 ) -> str:
     """A Markdown table: a row for each label, mean ± half-width for each measure.
 
     Parameters
     ----------
-    rows : mapping of str to Score, Summary or figures
-        None, and figures that are missing, become dashes.
+    rows : mapping of str to Score or Summary
+        None becomes a row of dashes.
     heading : str
         Of the first column.
     range_end : float
         End of the range of the AUC, for its heading.
     """
-    lines = [[heading, *heading_cells(range_end)], ["---", *["---:"] * len(MEASURES)]]
-    lines += [[_escaped(label), *row_cells(row)] for label, row in rows.items()]
+    cells = [[_escaped(label), *row_cells(row)] for label, row in rows.items()]
+    return markdown_rows([heading, *heading_cells(range_end)], cells)
+
+
+def markdown_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of texts, the first column to the left and the others to the right."""
+    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def heading_cells(range_end: float) -> Sequence[str]:
+def heading_cells(range_end: float) -> list[str]:
     """Headings of the four measures."""
     return ["exact, %", f"within {RADIUS:g}, %", "mean × 100", f"AUC, 0..{range_end:g}"]
 
@@ -90,17 +89,14 @@ def markdown_report(evaluation: Evaluation, *, label: str = "ours") -> str:
     assert every is not None
     named = evaluation.summary("named")
     end = float(every.grid[-1])
-    rows = {
-        f"{label}, {_VERTICES['named']}": named,
-        f"{label}, {_VERTICES['every']}": every,
-    }
+    rows = {f"{label}, {VERTICES['named']}": named, f"{label}, {VERTICES['every']}": every}
     kind: Vertices = "every" if named is None else "named"
     shapes = {name: evaluation.summary(kind, name) for name in evaluation.shapes}
     parts = [
         f"# {_escaped(evaluation.collection)}: {len(evaluation.shapes)} shapes\n",
         _explanation(evaluation),
         markdown_table(rows, heading="method", range_end=end),
-        f"## Each shape, {_VERTICES[kind]}\n",
+        f"## Each shape, {VERTICES[kind]}\n",
         markdown_table(shapes, heading="shape", range_end=end),
     ]
     return "\n".join(parts)
@@ -120,7 +116,7 @@ def _explanation(evaluation: Evaluation) -> str:
     )
     return (
         f"Geodesic distance ({evaluation.method}) on the reference between predicted and true"
-        f" vertex, divided by {_SIZES[evaluation.normalization]}; {spread}.{missing}\n"
+        f" vertex, divided by {UNITS[evaluation.unit]}; {spread}.{missing}\n"
     )
 
 
@@ -129,12 +125,11 @@ def _run_dict(run: RunScore) -> dict[str, Any]:
         "record": dict(run.record),
         "named": _score_dict(run.named, curve=True),
         "every": _score_dict(run.every, curve=True),
-        "shapes": {shape.name: _shape_dict(shape) for shape in run.shapes},
+        "shapes": {
+            shape.name: {"named": _score_dict(shape.named), "every": _score_dict(shape.every)}
+            for shape in run.shapes
+        },
     }
-
-
-def _shape_dict(shape: ShapeScore) -> dict[str, Any]:
-    return {"named": _score_dict(shape.named), "every": _score_dict(shape.every)}
 
 
 def _score_dict(score: Score | None, *, curve: bool = False) -> dict[str, Any] | None:
@@ -159,21 +154,25 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def row_cells(row: Score | Summary | Mapping[str, float] | None) -> Sequence[str]:
-    """The four measures as text; shares in per cent, a dash where there is none."""
-    values = row if isinstance(row, Mapping) else {m: getattr(row, m, None) for m in MEASURES}
-    formats = {"exact": (100.0, 2), "within": (100.0, 2), "mean": (1.0, 3), "auc": (1.0, 4)}
+def row_cells(row: Score | Summary | None) -> list[str]:
+    """The four measures as text; a dash where there is none."""
     cells = []
-    for name, (factor, digits) in formats.items():
-        value = values.get(name)
-        if value is None:
-            cells.append("-")
-            continue
-        middle = value.mean if isinstance(value, Interval) else value
-        half = value.half_width if isinstance(value, Interval) else None
-        text = f"{factor * middle:.{digits}f}"
-        cells.append(text if half is None else f"{text} ± {factor * half:.{digits}f}")
+    for name in MEASURES:
+        value: float | Interval | None = getattr(row, name, None)
+        if isinstance(value, Interval):
+            cells.append(measure_cell(name, value.mean, value.half_width))
+        else:
+            cells.append("-" if value is None else measure_cell(name, value))
     return cells
+
+
+def measure_cell(
+    name: str, value: float, half_width: float | None = None, *, signed: bool = False
+) -> str:
+    """A measure as text, value ± half-width; shares in per cent."""
+    factor, digits = _FORMATS[name]
+    text = f"{factor * value:{'+' if signed else ''}.{digits}f}"
+    return text if half_width is None else f"{text} ± {factor * half_width:.{digits}f}"
 
 
 def _escaped(text: str) -> str:

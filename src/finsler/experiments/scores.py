@@ -1,23 +1,22 @@
-"""The scores of all networks of a table, and what is written of them to JSON."""
+"""The scores of all networks of a table, over seeds and parts, and beside a baseline."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import numpy as np
 
-from finsler.data import Collection
 from finsler.evaluation import (
+    MEASURES,
+    UNITS,
     RunScore,
     Score,
     Summary,
+    Vertices,
     choose_distances,
     combine,
     evaluate,
@@ -25,35 +24,26 @@ from finsler.evaluation import (
     student_interval,
     summarize,
 )
-from finsler.evaluation.curves import DEFAULT_GRID, MEASURES, RADIUS
-from finsler.evaluation.protocol import Vertices
-from finsler.experiments.tables import PUBLISHED, Method, label_rule
-from finsler.experiments.trials import Trial
-from finsler.storage.record import record
-
-NORMALIZATIONS = {"sqrt_area": "√area", "diameter": "the geodesic diameter"}
-VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
+from finsler.experiments.methods import Method
+from finsler.experiments.trials import Plan, Trial
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """A table's networks with their scores, which are kept by normalization and network."""
+    """The scores of a table; `scores` has them by unit of the errors and trial."""
 
-    table: str
-    parts: Mapping[str, Collection]
-    trials: tuple[Trial, ...]
-    settings: tuple[str, ...]
-    scores: Mapping[tuple[str, Trial], RunScore]
+    plan: Plan
+    scores: dict[tuple[str, Trial], RunScore]
 
     @property
     def methods(self) -> tuple[Method, ...]:
         """The methods, each once."""
-        return tuple(dict.fromkeys(trial.method for trial in self.trials))
+        return tuple(dict.fromkeys(trial.method for trial in self.plan.trials))
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of each method, ascending."""
-        return tuple(sorted({trial.seed for trial in self.trials}))
+        return tuple(sorted({trial.seed for trial in self.plan.trials}))
 
     @property
     def baseline(self) -> Method:
@@ -67,47 +57,46 @@ class Results:
         return "every" if some is None else "named"
 
     def of(
-        self, normalization: str, vertices: Vertices, method: str, part: str | None = None
+        self, unit: str, vertices: Vertices, method: str, part: str | None = None
     ) -> list[Score] | None:
         """A score for each seed, of one part or of the vertices of all; None without vertices."""
         pooled = []
         for seed in self.seeds:
             runs = [
-                self.scores[normalization, trial]
-                for trial in self.trials
+                self.scores[unit, trial]
+                for trial in self.plan.trials
                 if (trial.method.name, trial.seed) == (method, seed) and part in (None, trial.part)
             ]
-            found = [score for run in runs if (score := getattr(run, vertices)) is not None]
-            if not found:
+            scores = [score for run in runs if (score := getattr(run, vertices)) is not None]
+            if not scores:
                 return None
-            pooled.append(combine(found))
+            pooled.append(combine(scores))
         return pooled
 
-    def summary(self, normalization: str, vertices: Vertices, method: str) -> Summary | None:
-        """Over the seeds, with the mean curve."""
-        scores = self.of(normalization, vertices, method)
+    def summary(self, unit: str, vertices: Vertices, method: str) -> Summary | None:
+        """Means over the seeds with intervals, and the mean curve."""
+        scores = self.of(unit, vertices, method)
         return None if scores is None else summarize(scores)
 
 
-def score_trials(
-    table: str,
-    trials: Sequence[Trial],
-    parts: Mapping[str, Collection],
-    work: Path,
-    *,
-    settings: Sequence[str],
-) -> Results:
-    """Score all predictions under both normalizations; the distances of a part serve all."""
+def score_trials(plan: Plan) -> Results:
+    """Score the predictions of all trials in both units; the distances of a part serve all.
+
+    Raises
+    ------
+    InputError
+        Predictions are missing or damaged, or do not fit the collection.
+    """
     scores: dict[tuple[str, Trial], RunScore] = {}
-    for part, collection in parts.items():
+    for part, collection in plan.parts.items():
         shapes = dataclasses.replace(collection, load=functools.cache(collection.load))
-        own = {trial.label: trial for trial in trials if trial.part == part}
+        own = {trial.label: trial for trial in plan.trials if trial.part == part}
         runs = {label: load_predictions(trial.predictions, shapes) for label, trial in own.items()}
-        measured = choose_distances(shapes[shapes.reference].mesh, cache=work / "distances")
-        for normalization in NORMALIZATIONS:
-            found = evaluate(runs, shapes, measured, normalization=normalization)
-            scores |= {(normalization, trial): found.runs[label] for label, trial in own.items()}
-    return Results(table, parts, tuple(trials), tuple(settings), scores)
+        distances = choose_distances(shapes[shapes.reference].mesh, cache=plan.work / "distances")
+        for unit in UNITS:
+            scored = evaluate(runs, shapes, distances, unit=unit)
+            scores |= {(unit, trial): scored.runs[label] for label, trial in own.items()}
+    return Results(plan, scores)
 
 
 def spread(scores: Sequence[Score] | None) -> dict[str, Any] | None:
@@ -132,90 +121,11 @@ def paired(ours: Sequence[Score] | None, base: Sequence[Score] | None) -> dict[s
     """Of each measure: ours minus the baseline's, seed by seed, with Student's 95% interval."""
     if ours is None or base is None:
         return None
-    found = {}
+    differences = {}
     for name in MEASURES:
         pairs = zip(ours, base, strict=True)
         values = [getattr(a, name) - getattr(b, name) for a, b in pairs]
         known = _spread(values)
         half = student_interval(values).half_width if known["mean"] is not None else None
-        found[name] = {**known, "half_width": half}
-    return found
-
-
-def everything(results: Results) -> dict[str, Any]:
-    """What is written to TABLE.json: figures, configuration, and what each run says of itself."""
-    names = [method.name for method in results.methods]
-    config = {
-        "table": results.table,
-        "methods": names,
-        "seeds": list(results.seeds),
-        "settings": list(results.settings),
-    }
-    published = PUBLISHED.get(results.table, {})
-    return {
-        **json.loads(record(config)),
-        "labels": label_rule(results.table, results.parts),
-        "distances": "fmm",
-        "radius": RADIUS,
-        "parts": {
-            part: {"name": shapes.name, "train": list(shapes.train), "test": list(shapes.test)}
-            for part, shapes in results.parts.items()
-        },
-        "methods": {method.name: method_dict(results, method) for method in results.methods},
-        "published": {
-            name: {"exact": round(exact / 100, 4), "within": round(within / 100, 4)}
-            for name, (exact, within) in published.items()
-        },
-        "baseline": results.baseline.name,
-        "runs": [
-            {"method": trial.method.name, "part": trial.part, "seed": trial.seed, **trial.record()}
-            for trial in results.trials
-        ],
-        "grid": DEFAULT_GRID.tolist(),
-        "curves": {name: _curves(results, name) for name in names},
-    }
-
-
-def method_dict(results: Results, method: Method) -> dict[str, Any]:
-    """Cost and figures of a method, by normalization and vertices."""
-    runs = [trial.record()["config"] for trial in results.trials if trial.method == method]
-    peaks = [run["peak_gib"] for run in runs if run["peak_gib"] is not None]
-    return {
-        "note": method.note,
-        "prepare": dataclasses.asdict(method.prepare),
-        "seconds_per_epoch": mean(run["seconds_per_epoch"] for run in runs),
-        "peak_gib": max(peaks, default=None),
-        "devices": sorted({run["device"] for run in runs}),
-        **{
-            normalization: {v: _figures(results, method.name, normalization, v) for v in VERTICES}
-            for normalization in NORMALIZATIONS
-        },
-    }
-
-
-def _figures(
-    results: Results, method: str, normalization: str, vertices: Vertices
-) -> dict[str, Any]:
-    ours = results.of(normalization, vertices, method)
-    return {
-        "all": spread(ours),
-        "minus_baseline": paired(ours, results.of(normalization, vertices, results.baseline.name)),
-        "parts": {
-            part: spread(results.of(normalization, vertices, method, part))
-            for part in results.parts
-            if part
-        },
-    }
-
-
-def _curves(results: Results, method: str) -> dict[str, Any]:
-    """Mean curves over the seeds, by normalization and vertices."""
-    return {
-        normalization: {
-            vertices: None
-            if (found := results.summary(normalization, vertices, method)) is None
-            else found.curve.tolist()
-            for vertices in VERTICES
-        }
-        for normalization in NORMALIZATIONS
-    }
+        differences[name] = {**known, "half_width": half}
+    return differences

@@ -1,4 +1,4 @@
-"""The networks behind a table: which are trained already, and training of those that are not."""
+"""Trials: networks to be trained, each once, and training of those that are not trained yet."""
 
 from __future__ import annotations
 
@@ -7,43 +7,42 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from finsler.data import Collection, PrepareConfig, Store
+from finsler.data import Collection, PrepareConfig, Store, prepare
 from finsler.errors import InputError
-from finsler.experiments.tables import Method
+from finsler.evaluation import save_predictions
+from finsler.experiments.methods import Method, apply_settings, parse_methods
+from finsler.experiments.tables import open_parts
+from finsler.nn.training import About, TrainConfig, predict, train
+from finsler.nn.training.loop import PREDICTIONS
 from finsler.storage.json import parse_json
 from finsler.storage.npz import read_npz
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-    from finsler.nn.training import About, TrainConfig
-
-PREDICTIONS = "predictions.npz"
-
-# Settings of a preparation that are not the method's own.
-_PREPARE_SETTINGS = (
-    "smoothing",
-    "peak",
-    "descriptor",
-    "radius",
-    "bins",
-    "support",
-    "support_apart",
-)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One network: a method on a part of the table, with a seed."""
+    """One network: a method on a part of a table, with a seed.
+
+    Attributes
+    ----------
+    method : Method
+    part : str
+        Name of the part of the table, "" where there is one.
+    seed : int
+    collection : Collection
+    config : TrainConfig
+    folder : Path
+        Of the run, with checkpoints and at the end `predictions.npz`.
+    store : Path
+        Where the shapes are prepared; trials with the same preparation share it.
+    """
 
     method: Method
     part: str
@@ -51,10 +50,11 @@ class Trial:
     collection: Collection
     config: TrainConfig
     folder: Path
+    store: Path
 
     @property
     def label(self) -> str:
-        """For the user."""
+        """Method, part and seed, for messages."""
         return ", ".join(filter(None, (self.method.name, self.part, f"seed {self.seed}")))
 
     @property
@@ -70,14 +70,12 @@ class Trial:
         InputError
             The file is damaged, or of another configuration.
         """
-        from finsler.nn.training import TrainConfig
-
         try:
-            found = parse_json(str(read_npz(self.predictions, ("config",))["config"]))
-            about: dict[str, Any] = found["config"]
+            written = parse_json(str(read_npz(self.predictions, ("config",))["config"]))
+            about: dict[str, Any] = written["config"]
             there = {"collection": about["store"], **about["prepare"]}
             missing = {"seconds_per_epoch", "peak_gib", "device"} - about.keys()
-            learned = TrainConfig.of(about["train"])
+            trained = TrainConfig.of(about["train"])
             if missing:
                 raise KeyError(min(missing))
         except (InputError, KeyError, TypeError, AttributeError) as error:
@@ -87,106 +85,184 @@ class Trial:
             ) from error
         here = {"collection": self.collection.name, **dataclasses.asdict(self.method.prepare)}
         pairs = {name: (there.get(name), value) for name, value in here.items()}
-        changed = learned.differences(self.config)
-        pairs |= {name: (getattr(learned, name), getattr(self.config, name)) for name in changed}
+        changed = trained.differences(self.config)
+        pairs |= {name: (getattr(trained, name), getattr(self.config, name)) for name in changed}
         for name, (old, new) in pairs.items():
             if old != new:
                 raise InputError(
                     f"{self.folder}: this run has {name} = {old}, not {new}; take another --out,"
                     " or delete that folder"
                 )
-        return dict(found)
+        return dict(written)
 
 
-def plan_trials(
-    methods: Sequence[Method],
-    parts: Mapping[str, Collection],
-    seeds: Sequence[int],
-    settings: Sequence[str],
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All trials of a table; `work` is the folder of prepared shapes and distances."""
+
+    table: str
+    parts: Mapping[str, Collection]
+    trials: tuple[Trial, ...]
+    settings: tuple[str, ...]
+    work: Path
+
+
+def plan_table(
+    table: str,
+    collection: str,
+    out: str | os.PathLike[str],
     *,
-    device: str,
-    out: Path,
-) -> list[Trial]:
-    """All networks of a table, by method, part and seed."""
-    from finsler.nn.training import TrainConfig
+    methods: str = "lbo,albo,flbo:0.1",
+    seeds: int = 5,
+    settings: Sequence[str] = (),
+    work: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+) -> Plan:
+    """Plan a table: which networks there are, by method, part and seed, and where they lie.
 
-    found = []
-    for method in methods:
-        config = TrainConfig(device=device).override([*method.settings, *settings])
-        for part, collection in parts.items():
-            for seed in seeds:
+    Parameters
+    ----------
+    table : {"faust", "scape", "cuts", "holes", "custom"}
+    collection : str
+        See `open_parts`.
+    out : path
+        Folder of the runs, `out/runs/METHOD/PART/seed-N`.
+    methods : str
+        Names with commas, see `parse_method`.
+    seeds : int
+        Networks for each method: seeds 0, 1, ...
+    settings : sequence of str
+        KEY=VALUE of training, or of what all methods share in preparing.
+    work : path, optional
+        Folder of prepared shapes and distances; by default `out/work`.
+    device : {"auto", "cpu", "cuda"}
+
+    Raises
+    ------
+    InputError
+        An unknown table, method or setting, or a collection that does not fit.
+    """
+    chosen, training = apply_settings(parse_methods(methods), settings)
+    parts = open_parts(table, collection)
+    base = Path(out)
+    kept = base / "work" if work is None else Path(work)
+    trials = []
+    for method in chosen:
+        config = TrainConfig(device=device).override([*method.settings, *training])
+        for part, shapes in parts.items():
+            store = _store_folder(kept, shapes, method.prepare)
+            for seed in range(seeds):
                 own = dataclasses.replace(config, seed=seed)
-                folder = out / "runs" / method.folder / part / f"seed-{seed}"
-                found.append(Trial(method, part, seed, collection, own, folder))
-    return found
+                folder = base / "runs" / method.folder / part / f"seed-{seed}"
+                trials.append(Trial(method, part, seed, shapes, own, folder, store))
+    return Plan(table, parts, tuple(trials), tuple(settings), kept)
 
 
-def with_settings(
-    methods: Sequence[Method], settings: Sequence[str]
-) -> tuple[tuple[Method, ...], list[str]]:
-    """The methods with what `--set` says about preparing, and the settings of training."""
-    training, preparing = [], {}
-    for setting in settings:
-        name, _, text = setting.partition("=")
-        if name in ("seed", "device"):
-            raise InputError(f"{setting}: use --{name}{'s' * (name == 'seed')}, not --set")
-        if name in _PREPARE_SETTINGS:
-            preparing[name] = _parsed(name, text)
-        elif name in {field.name for field in dataclasses.fields(PrepareConfig)}:
-            raise InputError(f"{setting}: {name} follows from the method; choose another method")
-        else:
-            training.append(setting)
-    changed = (
-        dataclasses.replace(m, prepare=dataclasses.replace(m.prepare, **preparing)) for m in methods
-    )
-    return tuple(changed), training
-
-
-def _parsed(name: str, text: str) -> Any:
-    kind = type(getattr(PrepareConfig(), name))
-    if kind is bool:
-        if text not in ("true", "false"):
-            raise InputError(f"{name} is {text!r}; it must be true or false")
-        return text == "true"
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise InputError(f"{name} is {text!r}; it must be a number") from error
-
-
-def store_folder(work: Path, trial: Trial) -> Path:
-    """Where the shapes of a trial are prepared; one folder for each collection and preparation."""
-    about = json.dumps(dataclasses.asdict(trial.method.prepare), sort_keys=True)
-    name = re.sub(r"[^\w.-]+", "-", trial.collection.name)
+def _store_folder(work: Path, shapes: Collection, config: PrepareConfig) -> Path:
+    """One folder for each collection and preparation."""
+    about = json.dumps(dataclasses.asdict(config), sort_keys=True)
+    name = re.sub(r"[^\w.-]+", "-", shapes.name)
     return work / "stores" / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
 
 
-def train_trial(
-    trial: Trial,
-    store: Store,
+def train_trials(
+    trials: Sequence[Trial],
     *,
-    on_epoch: Callable[[dict[str, Any]], None],
-    notify: Callable[[str], None],
-) -> About:
-    """Train, or go on, and write the predictions of the test shapes."""
-    from finsler.evaluation import save_predictions
-    from finsler.nn.training import predict, train
+    jobs: int | None = None,
+    restart: bool = False,
+    on_shape: Callable[[Trial, str], None] = lambda trial, name: None,
+    on_epoch: Callable[[Trial, dict[str, Any]], None] = lambda trial, metrics: None,
+    notify: Callable[[Trial, str], None] = lambda trial, sentence: None,
+) -> None:
+    """Train what is not trained yet; shapes are prepared where a network needs them.
 
-    network, about = train(store, trial.folder, trial.config, on_epoch=on_epoch, notify=notify)
-    found = predict(network, store, store.test, about=about)
-    said = {
-        "store": store.name,
-        "data": about.data,
-        "train": dataclasses.asdict(trial.config),
-        "prepare": dataclasses.asdict(about.prepare),
-        **costs(about.history),
-        "device": next(network.parameters()).device.type,
-    }
-    save_predictions(trial.predictions, found, said)
+    Parameters
+    ----------
+    trials : sequence of Trial
+    jobs : int, optional
+        Processes that prepare; by default one for each core.
+    restart : bool
+        Train all of them anew.
+    on_shape, on_epoch, notify : callable
+        Called with a trial and: the name of a shape that is prepared, the metrics of an epoch, a
+        sentence for the user.
+
+    Raises
+    ------
+    InputError
+        A finished run is of another configuration than its trial, or a shape cannot be used.
+    """
+    for _, group in groupby(trials, key=lambda trial: trial.store):
+        store = None
+        for trial in group:
+            if trial.predictions.exists() and not restart:
+                trial.record()
+                notify(trial, "found, not trained again")
+                continue
+            store = store or _prepared(trial, jobs, on_shape)
+            about = train_and_predict(
+                store,
+                trial.folder,
+                trial.config,
+                restart=restart,
+                on_epoch=partial(on_epoch, trial),
+                notify=partial(notify, trial),
+            )
+            notify(trial, _closing_line(about.history))
+
+
+def _prepared(trial: Trial, jobs: int | None, on_shape: Callable[[Trial, str], None]) -> Store:
+    shapes = trial.collection
+    total = len({*shapes.names, shapes.reference})
+    return prepare(
+        shapes,
+        trial.store,
+        trial.method.prepare,
+        jobs=min(jobs or os.cpu_count() or 1, total),
+        progress=lambda name, outcome: on_shape(trial, name),
+    ).store
+
+
+def train_and_predict(
+    store: Store,
+    folder: str | os.PathLike[str],
+    config: TrainConfig,
+    *,
+    restart: bool = False,
+    on_step: Callable[[], None] = lambda: None,
+    on_epoch: Callable[[dict[str, Any]], None] = lambda metrics: None,
+    notify: Callable[[str], None] = lambda sentence: None,
+) -> About:
+    """Train a network, or go on, and write what it predicts for the test shapes of the store.
+
+    Arguments are those of [`train`][finsler.nn.training.train]. The first process writes
+    `predictions.npz` to the folder of the run, with its configuration and costs.
+    """
+    network, about = train(
+        store, folder, config, restart=restart, on_step=on_step, on_epoch=on_epoch, notify=notify
+    )
+    if store.test and is_first_process():
+        weights = list(network.parameters())
+        record = {
+            "store": store.name,
+            "data": about.data,
+            "train": dataclasses.asdict(config),
+            "prepare": dataclasses.asdict(about.prepare),
+            **_costs(about.history),
+            "parameters": sum(tensor.numel() for tensor in weights),
+            "device": weights[0].device.type,
+        }
+        found = predict(network, store, store.test, about=about)
+        save_predictions(Path(folder) / PREDICTIONS, found, record)
     return about
 
 
-def costs(history: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+def is_first_process() -> bool:
+    """Whether this is the only process of a training, or the first of several (`torchrun`)."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _costs(history: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Median time of an epoch, and the peak of device memory where there is a device."""
     peaks = [metrics["peak_gib"] for metrics in history if "peak_gib" in metrics]
     return {
@@ -195,62 +271,8 @@ def costs(history: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def train_trials(trials: Sequence[Trial], work: Path, *, jobs: int | None) -> None:
-    """Train what is not trained yet; shapes are prepared where a network needs them."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        for _, group in groupby(trials, key=lambda trial: store_folder(work, trial)):
-            store = None
-            for trial in group:
-                if trial.predictions.exists():
-                    trial.record()
-                    _say(trial.label, "found, not trained again")
-                    continue
-                store = store or _prepared(trial, work, bar, jobs)
-                task = bar.add_task(trial.label, total=trial.config.epochs)
-                about = train_trial(
-                    trial,
-                    store,
-                    on_epoch=partial(_advance, bar, task),
-                    notify=partial(_say, trial.label),
-                )
-                bar.remove_task(task)
-                _say(trial.label, _line(about.history))
-
-
-def _prepared(trial: Trial, work: Path, bar: Progress, jobs: int | None) -> Store:
-    from finsler.data import prepare
-
-    shapes = trial.collection
-    total = len({*shapes.names, shapes.reference})
-    task = bar.add_task(f"preparing {shapes.name}, {trial.method.name}", total=total)
-    done = prepare(
-        shapes,
-        store_folder(work, trial),
-        trial.method.prepare,
-        jobs=min(jobs or os.cpu_count() or 1, total),
-        progress=lambda name, outcome: bar.advance(task),
-    )
-    bar.remove_task(task)
-    return done.store
-
-
-def _line(history: Sequence[Mapping[str, Any]]) -> str:
+def _closing_line(history: Sequence[Mapping[str, Any]]) -> str:
     last = history[-1]
     exact = next((last[key] for key in ("test_named", "test_every") if key in last), 0.0)
-    seconds = costs(history)["seconds_per_epoch"]
+    seconds = _costs(history)["seconds_per_epoch"]
     return f"{100 * exact:.2f}% exact after {last['epoch']} epochs of {seconds:.2f} s"
-
-
-def _advance(bar: Progress, task: TaskID, metrics: Mapping[str, Any]) -> None:
-    bar.update(task, completed=metrics["epoch"])
-
-
-def _say(label: str, sentence: str) -> None:
-    # While a bar is shown, rich prints this above it.
-    print(f"{label}: {sentence}", file=sys.stderr, flush=True)

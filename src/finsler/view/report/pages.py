@@ -92,7 +92,7 @@ def evaluation_blocks(found: Evaluation) -> list[Html]:
         for vertices, words in _VERTICES.items()
         if (scores := _scores(found, vertices))
     ]
-    size = _SIZES[found.normalization]
+    size = _SIZES[found.unit]
     return [
         section("Error curves", error_chart(curves, size)),
         markdown(markdown_report(found)),
