@@ -1,4 +1,4 @@
-"""What do workers cost: preparing with one process, with the library's processes, with Dask?
+"""What do workers cost: preparing with one process, with processes behind pipes, with Dask?
 
 Shapes per second and core once all workers are warm, the efficiency against one process, and
 against the sum of the parts (reading, computing, writing) measured alone.
@@ -15,13 +15,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from common import print_table, save
-from finsler.compute.cluster import Workers, engines
+from finsler.compute.cluster import Workers
 from finsler.data import Collection, PrepareConfig, Shape, open_collection, pack, prepare
 from finsler.data.store.entry import key_of, prepare_shape
 from finsler.data.store.store import write_entry
@@ -70,14 +71,11 @@ def parts(collection: Collection, config: PrepareConfig) -> dict[str, float]:
 
 
 @contextmanager
-def without_dask(wanted: bool) -> Iterator[None]:
-    kept = vars(engines)["find_spec"]
-    if wanted:
-        vars(engines)["find_spec"] = lambda name: None
-    try:
-        yield
-    finally:
-        vars(engines)["find_spec"] = kept
+def dask_workers(count: int) -> Iterator[Workers]:
+    """Workers of a scheduler on this machine's loopback interface."""
+    options = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with import_module("distributed").LocalCluster(n_workers=count, **options) as cluster:
+        yield Workers(scheduler=cluster.scheduler_address)
 
 
 def cpu_seconds() -> float:
@@ -107,14 +105,19 @@ def prepared(
 
 
 def measured(
-    collection: Collection, config: PrepareConfig, workers: Workers, source: str | None = None
+    collection: Collection,
+    config: PrepareConfig,
+    workers: Workers,
+    source: str | None = None,
+    *,
+    count: int = 1,
 ) -> dict[str, float]:
-    """Seconds in all; shapes per second once each worker has done two; processor time a shape.
+    """Seconds in all; shapes per second once each of `count` has done two; processor time a shape.
 
     The last is the difference between all shapes and two for each worker, so that starting them
     is not in it; a busy machine slows the clock but hardly changes it.
     """
-    first = 2 * (workers.jobs or 1)
+    first = 2 * count
     few = replace(collection, train=collection.names[:first])
     _, cpu_few = prepared(few, config, workers, source)
     ends, cpu = prepared(collection, config, workers, source)
@@ -132,21 +135,18 @@ def main() -> None:
     parser.add_argument("--shapes", type=int, default=16)
     arguments = parser.parse_args()
     config = PrepareConfig()
-    runs: dict[str, tuple[Workers, bool]] = {
-        "this process": (Workers(jobs=1), False),
-        "1 worker of Dask": (Workers(jobs=1, memory=8.0), False),
-        "2 workers of Dask": (Workers(jobs=2), False),
-        "2 processes": (Workers(jobs=2), True),
-    }
     with tempfile.TemporaryDirectory() as folder:
         shapes, source = chosen_collection(arguments.collection, arguments.shapes, folder)
         parts(replace(shapes, train=shapes.names[:1]), config)
         each = parts(shapes, config)
         results: dict[str, dict[str, float]] = {}
-        for label, (workers, plain) in runs.items():
-            with without_dask(plain):
-                results[label] = measured(shapes, config, workers)
-        results["2 workers that read"] = measured(shapes, config, Workers(jobs=2), source)
+        for label, count in (("this process", 1), ("2 processes", 2)):
+            workers = Workers(jobs=count)
+            results[label] = measured(shapes, config, workers, count=count)
+        results["2 processes that read"] = measured(shapes, config, workers, source, count=2)
+        for label, count in (("1 worker of Dask", 1), ("2 workers of Dask", 2)):
+            with dask_workers(count) as workers:
+                results[label] = measured(shapes, config, workers, count=count)
     whole = sum(each.values())
     print_table(
         f"{shapes.name}: milliseconds for each shape, in this process",

@@ -78,8 +78,8 @@ def task_rate(
         memory_limit=0,
         silence_logs=50,
     ) as cluster:
-        crew = Workers(scheduler=cluster.scheduler_address, bundle=bundle)
-        for _ in run(nap, ((str(i), (seconds, cargo)) for i in range(tasks)), crew):
+        dask = Workers(scheduler=cluster.scheduler_address, bundle=bundle)
+        for _ in run(nap, ((str(i), (seconds, cargo)) for i in range(tasks)), dask):
             ends.append(time.perf_counter())
     skipped = min(2 * workers * bundle, tasks // 2)
     return (len(ends) - skipped) / (ends[-1] - ends[skipped - 1])

@@ -117,7 +117,7 @@ def _faults(rows: list[Row]) -> tuple[str, str]:
 
 
 def _cluster(rows: list[Row]) -> tuple[str, str]:
-    return f"{len(rows)} crews, {_sum(rows, 'shapes')} shapes", "every shape prepared"
+    return f"{len(rows)} ways to compute, {_sum(rows, 'shapes')} shapes", "every shape prepared"
 
 
 def _million(rows: list[Row]) -> tuple[str, str]:

@@ -8,18 +8,16 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
 from finsler import InputError
 from finsler.compute import memory
-from finsler.compute.cluster import Workers, engines, run
+from finsler.compute.cluster import Workers, engines, processes, run
 from finsler.compute.cluster import tasks as tasks_module
+from finsler.compute.cluster.worker import serve
 
 pytest.importorskip("distributed")
 
@@ -108,11 +106,10 @@ def scheduler():
 
 
 @pytest.fixture(params=["here", "processes", "dask"])
-def workers(request, monkeypatch):
-    """One after the other: this process, the standard library's processes, a scheduler."""
+def workers(request):
+    """One after the other: this process, processes of this machine, a scheduler."""
     if request.param == "dask":
         return Workers(scheduler=request.getfixturevalue("scheduler"))
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
     return Workers(jobs=1 if request.param == "here" else 2)
 
 
@@ -186,43 +183,93 @@ def test_freed_memory_is_kept_for_the_next_task(scheduler):
 
 
 @pytest.mark.parametrize("bundle", [1, 5])
-@pytest.mark.parametrize("with_dask", [False, True], ids=["processes", "dask"])
-def test_lost_workers_are_replaced(with_dask, bundle, tmp_path, monkeypatch):
-    if not with_dask:
-        monkeypatch.setattr(engines, "find_spec", lambda name: None)
-    told = []
+def test_lost_workers_are_replaced(bundle, tmp_path):
     tasks = [(f"square{i}", (square, i)) for i in range(12)]
     tasks[3:3] = [
         ("once", (first_time, str(tmp_path / "marker"), "kill")),
         ("always", (end_worker,)),
     ]
-    found = outcomes(tasks, Workers(jobs=2, bundle=bundle, notify=told.append))
+    found = outcomes(tasks, Workers(jobs=2, bundle=bundle))
     assert [found[f"square{i}"].value for i in range(12)] == [i * i for i in range(12)]
     assert found["once"].value == "second"
     assert found["always"].attempts == 3
     assert found["always"].sentence.startswith("its worker was lost, 3 times in all")
-    assert ["http://127.0.0.1:" in sentence for sentence in told] == [True] * with_dask
+    if bundle == 1:
+        # A process that ends takes no other's task with it.
+        assert {found[f"square{i}"].attempts for i in range(12)} == {1}
 
 
-def test_a_worker_that_is_lost_while_it_starts(monkeypatch):
-    import distributed
+def end_at_first(*args):
+    """The loop of a worker, which is killed before it has begun once for each of two markers."""
+    for marker in os.environ["TEST_MARKERS"].split(os.pathsep):
+        if not Path(marker).exists():
+            Path(marker).touch()
+            end_worker()
+    serve(*args)
 
-    started, real = [], distributed.LocalCluster
 
-    def fails(**options):
-        started.append("failed")
-        raise RuntimeError("Cluster failed to start: Nanny failed to start worker process")
+def end_always(*args):
+    Path(os.environ["TEST_MARKERS"], str(os.getpid())).touch()
+    end_worker()
 
-    def fails_once(**options):
-        return real(**options) if started else fails()
 
-    monkeypatch.setattr(distributed, "LocalCluster", fails_once)
+def test_a_worker_that_is_lost_while_it_starts(monkeypatch, tmp_path, capfd):
+    markers = [str(tmp_path / name) for name in "ab"]
+    monkeypatch.setenv("TEST_MARKERS", os.pathsep.join(markers))
+    monkeypatch.setattr(processes.worker, "serve", end_at_first)
     assert outcomes([("a", (square, 3))], Workers(jobs=2))["a"].value == 9
-    assert started == ["failed"]
-    monkeypatch.setattr(distributed, "LocalCluster", fails)
+    assert all(Path(marker).exists() for marker in markers)
+    (tmp_path / "starts").mkdir()
+    monkeypatch.setenv("TEST_MARKERS", str(tmp_path / "starts"))
+    monkeypatch.setattr(processes.worker, "serve", end_always)
     with pytest.raises(InputError, match="processes on this machine cannot be started"):
         outcomes([("a", (square, 3))], Workers(jobs=2))
-    assert len(started) == 4
+    # Three of the one that is waited for, and the other one.
+    assert len(list((tmp_path / "starts").iterdir())) in (3, 4)
+    assert capfd.readouterr() == ("", "")
+
+
+def listening(process):
+    """Ports of a process that wait for connections."""
+    connections = process.net_connections(kind="inet")
+    return {each.laddr.port for each in connections if each.status == "LISTEN"}
+
+
+def test_no_process_listens():
+    """Whoever can reach a port of a worker could run programs in it: there is none."""
+    psutil = pytest.importorskip("psutil")
+    pool = run(time.sleep, [("a", (0.0,)), ("b", (0.0,))], Workers(jobs=2))
+    before = set(psutil.Process().children())
+    ports = listening(psutil.Process())
+    next(pool)
+    started = set(psutil.Process().children()) - before
+    assert len(started) >= 2
+    for process in started:
+        for connection in process.net_connections(kind="all"):
+            assert connection.status != psutil.CONN_LISTEN
+            # Of a pair that has no name, so that nobody else can connect to it.
+            assert connection.family == socket.AF_UNIX and not connection.laddr
+    assert listening(psutil.Process()) == ports
+    assert [outcome.error for outcome in pool] == [None]
+
+
+def test_a_limit_below_what_a_process_takes_is_refused():
+    for jobs in (1, 2):
+        with pytest.raises(InputError, match=r"worker is 0\.01 GiB, and a process takes 0\..* GiB"):
+            outcomes([("a", (square, 3))], Workers(jobs=jobs, memory=0.01))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of this system")
+@pytest.mark.parametrize("files", [12, 14, 16, 20])
+def test_few_file_descriptors(files):
+    program = "import test_cluster as t; print(list(t.run(t.square, [('a', (3,))], t.Workers(2))))"
+    command = ["bash", "-c", 'ulimit -n "$1"; exec "$2" -c "$3"', "", str(files), sys.executable]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)]),
+    }
+    done = subprocess.run([*command, program], capture_output=True, text=True, env=environment)
+    assert "value=9" in done.stdout or "InputError: the processes on this machine" in done.stderr
 
 
 def test_memory_of_a_worker_is_bounded():
@@ -288,57 +335,13 @@ def test_a_scheduler_whose_workers_are_gone(monkeypatch):
     assert told[-1].startswith("the scheduler has no worker left")
 
 
-def limits():
-    """Of the worker that this runs in: what it may hold, when it pauses, what counts as free."""
-    from distributed import get_worker
-
-    manager = get_worker().memory_manager
-    return manager.memory_limit, manager.memory_pause_fraction, memory.available()
-
-
 def test_workers_share_the_memory_and_know_their_share():
-    # A worker that paused near its limit would never go on: what it holds is its own.
-    tasks = [("limits", (limits,))]
-    found = {jobs: outcomes(tasks, Workers(jobs=jobs))["limits"].value for jobs in (2, 3)}
-    assert found[2][0] == pytest.approx(1.5 * found[3][0], rel=1e-3)
-    limit, pause, free = outcomes(tasks, Workers(jobs=1, memory=0.5))["limits"].value
-    assert (limit, pause) == (2**29, False)
-    assert 0 < free < limit - 2**26
-
-
-def test_processes_know_their_share_of_the_memory(monkeypatch):
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
-    with memory.limited(3.0):
-        found = outcomes([("free", (memory.available,))], Workers(jobs=2))["free"].value
-    assert found == pytest.approx(1.5e9)
-
-
-def test_the_dashboard_serves_its_own_pages_alone():
-    pytest.importorskip("bokeh")
-    told = []
-    pool = run(square, [("a", (1,)), ("b", (2,))], Workers(jobs=2, notify=told.append))
-    next(pool)
-    address = urlsplit(told[0].split()[-1])
-    upgrade = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "x3JJHMbDL1EzLkh9GBhXDw==",
-    }
-
-    def status(path, **headers):
-        with closing(HTTPConnection(address.hostname, address.port, timeout=30)) as connection:
-            connection.request("GET", path, headers=headers)
-            with connection.getresponse() as answer:
-                return answer.status
-
-    assert status("/status") == 200
-    # With the right origin it is the missing token that is refused.
-    assert status("/status/ws", **upgrade, Origin="http://evil.example") == 403
-    assert status("/status/ws", **upgrade, Origin=f"http://{address.netloc}") != 403
-    for path in ("/json/identity.json", "/info/main/workers.html", "/metrics", "/proxy/1/x/"):
-        assert status(path) == 404
-    assert [outcome.error for outcome in pool] == [None]
+    tasks = [("free", (memory.available,))]
+    with memory.limited(6.0):
+        found = {jobs: outcomes(tasks, Workers(jobs=jobs))["free"].value for jobs in (2, 3)}
+    assert found == {2: pytest.approx(3.0 * memory.GIB), 3: pytest.approx(2.0 * memory.GIB)}
+    free = outcomes(tasks, Workers(jobs=1, memory=0.5))["free"].value
+    assert 0 < free < 2**29 - 2**26
 
 
 def test_a_required_task_whose_worker_was_lost():
@@ -360,7 +363,8 @@ def test_a_scheduler_without_workers_and_one_that_is_lost(monkeypatch, tmp_path)
     from distributed import Client
 
     address, marker = f"tcp://127.0.0.1:{free_port()}", tmp_path / "begun"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths}
     processes = []
 
     def start(program, *arguments):
@@ -407,8 +411,7 @@ def test_refusals(options, message):
         Workers(**options)
 
 
-@pytest.mark.parametrize("options", [{"scheduler": "tcp://x:1"}, {"jobs": 1, "memory": 1.0}])
-def test_without_dask_the_sentence_says_what_to_install(options, monkeypatch):
+def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"install finsler\[cluster\]"):
-        list(run(square, [("a", (1,))], Workers(**options)))
+        list(run(square, [("a", (1,))], Workers(scheduler="tcp://x:1")))

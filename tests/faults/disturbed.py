@@ -100,8 +100,6 @@ class Fault:
         Folders that cannot be written.
     largest : int
         Bytes that a file may have, if not 0.
-    without_dask : bool
-        Dask is not installed.
     disk : str
         A folder that is a small disk of its own; the command is tried with each of `free` KiB, and
         then with enough. What it held is copied to `DISK.0`, `DISK.1`, ...
@@ -113,7 +111,6 @@ class Fault:
     backwards: bool = False
     read_only: tuple[str, ...] = ()
     largest: int = 0
-    without_dask: bool = False
     disk: str = ""
     free: tuple[int, ...] = ()
 
@@ -162,7 +159,6 @@ def finish(folder: Path, *words: str | Path, fault: Fault | None = None) -> tupl
 
 
 def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
-    from finsler.compute.cluster import engines
 
     os.setpgid(0, 0)
     # Jobs in the background of a shell begin with Ctrl-C ignored.
@@ -178,8 +174,6 @@ def _command(folder: str, words: list[str], said: str, fault: Fault) -> None:
         _die_at(fault.write, fault.moment)
     if fault.backwards:
         _run_backwards()
-    if fault.without_dask:
-        engines.find_spec = lambda name, package=None: None
     if fault.largest:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault.largest, fault.largest))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from compared import undisturbed
-from disturbed import COMMANDS, Fault, finish, start, wait_for
+from disturbed import COMMANDS, finish, start, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def calm():
 MANY = (*COMMANDS["prepare"][:-1], "2")
 
 
-def begun(folder):
+def wrote_entries(folder):
     return any((folder / "store" / "entries").glob("*.npz"))
 
 
@@ -34,8 +34,8 @@ def gone(group):
 
 def test_workers_end_with_the_command(calm, tmp_path):
     folder = calm.prepared("prepare", tmp_path)
-    child = start(folder, *MANY, fault=Fault(without_dask=True))
-    wait_for(lambda: begun(folder))
+    child = start(folder, *MANY)
+    wait_for(lambda: wrote_entries(folder))
     child.process.kill()
     assert child.ended() == -signal.SIGKILL
     wait_for(lambda: gone(child.process.pid))
@@ -44,10 +44,9 @@ def test_workers_end_with_the_command(calm, tmp_path):
 
 
 def test_ctrl_c_ends_the_workers_quietly(calm, tmp_path):
-    pytest.importorskip("distributed")
     folder = calm.prepared("prepare", tmp_path)
     child = start(folder, *MANY)
-    wait_for(lambda: begun(folder))
+    wait_for(lambda: wrote_entries(folder))
     os.killpg(child.process.pid, signal.SIGINT)
     # It may have ended by itself in that moment.
     assert child.ended() in (0, 130)

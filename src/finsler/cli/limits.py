@@ -16,12 +16,12 @@ class Solver(StrEnum):
     iterative = "iterative"
 
 
-def _state(context: typer.Context, gigabytes: float | None) -> float | None:
+def _state(context: typer.Context, gib: float | None) -> float | None:
     from finsler.compute.memory import limited
 
-    if gigabytes is not None:
-        context.with_resource(limited(gigabytes))
-    return gigabytes
+    if gib is not None:
+        context.with_resource(limited(gib))
+    return gib
 
 
 SolverChoice = Annotated[
@@ -36,7 +36,7 @@ MemoryLimit = Annotated[
     float | None,
     typer.Option(
         "--memory",
-        metavar="GB",
+        metavar="GIB",
         callback=_state,
         help="Memory that may be used; by default what is free. What is predicted to need more is"
         " refused before it starts.",
@@ -51,6 +51,6 @@ def chosen_solver(task: str, vertices: int, solver: Solver, *, k: int = 50) -> s
     require("operator", vertices)
     chosen = choose(task, vertices, solver.value, k=k)
     if solver is Solver.auto and chosen == "iterative":
-        direct = estimate(task, vertices, k=k).gigabytes
-        typer.echo(f"iterative solver: a direct one would need about {direct:.3g} GB", err=True)
+        direct = estimate(task, vertices, k=k).gib
+        typer.echo(f"iterative solver: a direct one would need about {direct:.3g} GiB", err=True)
     return chosen

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import pickle
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from finsler.compute.cluster.engines import LOST, Engine, Submitted, started
+from finsler.compute.cluster.processes import LostWorker
+from finsler.compute.cluster.worker import portable
 from finsler.errors import InputError
 from finsler.storage.files import unwritable
 
@@ -77,7 +78,7 @@ class Workers:
         How often a task is tried again after its worker was lost or a file could not be reached.
     memory : float, optional
         GiB that a process on this machine may take; one that takes more is ended and its task tried
-        again. Needs Dask.
+        again.
     bundle : int
         Tasks that a worker is sent at a time. A scheduler handles some hundred bundles a second:
         with hundreds of workers and short tasks take more than 1. Attempts after the first are
@@ -141,7 +142,8 @@ def run(
     Raises
     ------
     InputError
-        The scheduler cannot be reached, has no worker, or is lost; Dask is needed and not there.
+        The processes cannot be started; the scheduler cannot be reached, has no worker, or is
+        lost; Dask is needed and not there.
 
     Examples
     --------
@@ -224,7 +226,7 @@ class Pool:
         if waiting:
             submit(waiting)
         # A task that was lost with its worker again and again may have ended it, or only have been
-        # near one that did: alone, it is seen which.
+        # near one that did: by itself, it is seen which.
         while pending or last:
             if not pending:
                 submit([last.popleft()])
@@ -242,16 +244,7 @@ def _attempted(function: Callable[..., Any], args: Arguments) -> tuple[Any, Exce
     try:
         return function(*args), None
     except Exception as error:
-        return None, _portable(error)
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or where it cannot be sent, one that can."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        return None, portable(error)
 
 
 def _next(done: queue.SimpleQueue[Submitted], engine: Engine) -> Submitted:
@@ -265,7 +258,7 @@ def _next(done: queue.SimpleQueue[Submitted], engine: Engine) -> Submitted:
 def _results(future: Submitted, count: int) -> list[tuple[Any, Exception | None]]:
     """Of each task of a bundle that has ended; the same error for all where it was lost."""
     try:
-        found: list[tuple[Any, Exception | None]] = future.result()
+        results: list[tuple[Any, Exception | None]] = future.result()
     except CancelledError as error:
         raise InputError(LOST) from error
     except Exception as error:
@@ -273,7 +266,7 @@ def _results(future: Submitted, count: int) -> list[tuple[Any, Exception | None]
         if type(error).__name__ == "CommClosedError":
             raise InputError(LOST) from error
         return [(None, error)] * count
-    return found
+    return results
 
 
 def _passing(error: Exception) -> bool:
@@ -282,4 +275,4 @@ def _passing(error: Exception) -> bool:
 
 
 def _lost(error: Exception) -> bool:
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+    return isinstance(error, LostWorker) or type(error).__name__ == "KilledWorker"

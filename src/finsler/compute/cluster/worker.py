@@ -1,4 +1,4 @@
-"""What happens in a process that is there for tasks alone."""
+"""What happens in a process that is there to compute tasks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import ctypes
 import math
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,7 +23,6 @@ from finsler.compute import memory
 # Bytes of M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, as malloc.h numbers them.
 _KEPT = ((-1, 256 << 20), (-3, 32 << 20))
 _LEAST = 1e6
-_share = math.inf
 
 
 def call(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -31,9 +31,26 @@ def call(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         return function(*args)
 
 
-def call_in_process(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The same in a process of the standard library's pool, which has its share of the memory."""
-    return _bounded(_share, function, args)
+def serve(pipe: Connection, share: float, limit: float | None) -> None:
+    """Compute the tasks that come through a pipe, until it is closed or the starter is gone.
+
+    Each may plan with a share of the memory, or with what a limit leaves.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    with suppress(EOFError, OSError):
+        pipe.send(memory.resident())
+        while True:
+            content = pipe.recv_bytes()
+            try:
+                function, args = pickle.loads(content)
+                free = share if limit is None else limit - memory.resident()
+                answer = pickle.dumps((_bounded(free, function, args), None))
+            except Exception as error:
+                answer = pickle.dumps((None, portable(error)))
+            pipe.send_bytes(answer)
 
 
 def call_in_dask(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -46,12 +63,28 @@ def call_in_dask(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return _bounded(free, function, args)
 
 
+def portable(error: Exception) -> Exception:
+    """The error, or where it cannot be sent, one that can."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def version() -> str:
+    """Of this package, where it is called."""
+    from finsler import __version__
+
+    return __version__
+
+
 def _bounded(free: float, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     _keep_memory()
     known = min(free, memory.available())
     if math.isinf(known):
         return call(function, args)
-    with memory.limited(max(known, _LEAST) / memory.GIGABYTE):
+    with memory.limited(max(known, _LEAST) / memory.GIB):
         return call(function, args)
 
 
@@ -69,23 +102,6 @@ def _keep_memory() -> None:
                 ctypes.CDLL(None).mallopt(parameter, size)
 
 
-def follow(share: float) -> None:
-    """Leave Ctrl-C to the process that started this one, and end when that is gone."""
-    global _share
-    _share = share
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
 def _end_with(sentinel: int) -> None:
     wait([sentinel])
     os._exit(1)
-
-
-def version() -> str:
-    """Of this package, where it is called."""
-    from finsler import __version__
-
-    return __version__

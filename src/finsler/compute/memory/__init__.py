@@ -1,11 +1,11 @@
 """How much memory a computation needs, said before it starts."""
 
-from finsler.compute.memory.estimates import GIGABYTE, TASKS, Estimate, estimate
+from finsler.compute.memory.estimates import GIB, TASKS, Estimate, estimate
 from finsler.compute.memory.limits import SOLVERS, choose, require
-from finsler.compute.memory.machine import available, limited
+from finsler.compute.memory.machine import available, limited, resident
 
 __all__ = [
-    "GIGABYTE",
+    "GIB",
     "SOLVERS",
     "TASKS",
     "Estimate",
@@ -14,4 +14,5 @@ __all__ = [
     "estimate",
     "limited",
     "require",
+    "resident",
 ]

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from finsler.errors import InputError
 
-GIGABYTE = 1e9
+GIB = 2.0**30
 TASKS = (
     "frames",
     "lbo",
@@ -38,9 +38,9 @@ class Estimate:
         return sum(self.parts.values())
 
     @property
-    def gigabytes(self) -> float:
-        """Sum of the parts, in GB of 10⁹ bytes."""
-        return self.total / GIGABYTE
+    def gib(self) -> float:
+        """Sum of the parts, in GiB."""
+        return self.total / GIB
 
 
 def estimate(
@@ -82,7 +82,13 @@ def estimate(
     >>> sorted(needs.parts), 2e9 < needs.total < 4e9
     (['basis', 'factor', 'matrix and work'], True)
     """
-    n = float(vertices)
+    sizes = {"k": k, "angles": angles, "channels": channels, "itemsize": itemsize}
+    return Estimate(_parts(task, float(vertices), solver, **sizes))
+
+
+def _parts(
+    task: str, n: float, solver: str, *, k: int, angles: int, channels: int, itemsize: int
+) -> dict[str, float]:
     match task:
         case "frames":
             parts = {"curvature and edges": 1190 * n}
@@ -113,14 +119,14 @@ def estimate(
             parts = {"values": 8.0 * channels * n + copy, "cells and frames": 450 * n}
         case "geodesic":
             parts = {"intrinsic triangulation": 700 * n, "factors": 250.0 * math.log2(n + 1.0) * n}
-        case "spectrum" if 3 * k + 192 > vertices:
+        case "spectrum" if 3 * k + 192 > n:
             parts = {"dense matrices": 32.0 * n * n}
         case "spectrum":
             parts = {"matrix and work": 550 * n, **_solver_parts(solver, n)}
             parts["basis"] = 8.0 * (3 * k + 64) * n
         case _:
             raise InputError(f"task is {task!r}; it must be one of {', '.join(TASKS)}")
-    return Estimate(parts)
+    return parts
 
 
 def _solver_parts(solver: str, n: float) -> dict[str, float]:

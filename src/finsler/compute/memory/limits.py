@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from finsler.compute.memory.estimates import GIGABYTE, estimate
+from finsler.compute.memory.estimates import GIB, estimate
 from finsler.compute.memory.machine import free_for
 from finsler.errors import InputError
 
@@ -66,7 +66,7 @@ def require(
 ) -> None:
     """Raise where a task is predicted not to fit; the arguments are those of `estimate`.
 
-    Less than 0.1 GB is taken to fit, unless a limit is stated.
+    Less than 0.09 GiB is taken to fit, unless a limit is stated.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def require(
     ...     require("spectrum", 1_000_000, k=500)
     Traceback (most recent call last):
     ...
-    finsler.errors.InputError: 1,000,000 vertices and k = 500 need about 14 GB ...
+    finsler.errors.InputError: 1,000,000 vertices and k = 500 need about 13 GiB ...
     """
     sizes: dict[str, Any] = {"solver": solver, "k": k, "angles": angles}
     sizes |= {"channels": channels, "itemsize": itemsize}
@@ -93,7 +93,7 @@ def require(
         f"{vertices:,} vertices{count} need about {_text(needed)} for the"
         f" {_NAMES.get(task, task)}, of which {_text(max(free, 0.0))} are free;"
         f" {_advice(task, vertices, sizes, free)}, or say with --memory or FINSLER_MEMORY that"
-        " there are more GB"
+        " there are more GiB"
     )
 
 
@@ -129,5 +129,5 @@ def _advice(task: str, vertices: int, sizes: dict[str, Any], free: float) -> str
 
 
 def _text(size: float) -> str:
-    gigabytes = size / GIGABYTE
-    return f"{gigabytes:.0f} GB" if gigabytes >= 9.5 else f"{gigabytes:.2g} GB"
+    gib = size / GIB
+    return f"{gib:.0f} GiB" if gib >= 9.5 else f"{gib:.2g} GiB"

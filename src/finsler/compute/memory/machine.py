@@ -1,4 +1,4 @@
-"""How much memory is free: of the machine, of its control groups, or as stated."""
+"""How much memory is free: of the machine, of its control groups, of the process, or as stated."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
-from finsler.compute.memory.estimates import GIGABYTE
+from finsler.compute.memory.estimates import GIB
 from finsler.errors import InputError
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
 
 # Bytes for which nobody looks at the machine, unless a limit is stated.
 _SMALL = 1e8
 _MEMINFO = Path("/proc/meminfo")
+_PROCESSES = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
 # Of control groups of version 2 and 1, by controller, which is also the folder: the files of limit
@@ -29,17 +37,17 @@ _stated: ContextVar[float | None] = ContextVar("stated", default=None)
 
 
 @contextmanager
-def limited(gigabytes: float) -> Iterator[None]:
-    """Within the block, so much memory is taken to be free.
+def limited(gib: float) -> Iterator[None]:
+    """Within the block, so many GiB of memory are taken to be free.
 
     Raises
     ------
     InputError
         Not a positive number.
     """
-    if not 0.0 < gigabytes < math.inf:
-        raise InputError(f"memory is {gigabytes} GB; it must be a positive number")
-    token = _stated.set(gigabytes)
+    if not 0.0 < gib < math.inf:
+        raise InputError(f"memory is {gib} GiB; it must be a positive number")
+    token = _stated.set(gib)
     try:
         yield
     finally:
@@ -47,10 +55,10 @@ def limited(gigabytes: float) -> Iterator[None]:
 
 
 def available() -> float:
-    """Bytes that may still be used: the least of what the machine and its control groups leave.
+    """Bytes that may still be used: the least that machine, control groups and `ulimit -v` leave.
 
-    `limited` takes their place, else the environment variable FINSLER_MEMORY, in GB. Infinite where
-    the system says nothing.
+    `limited` takes their place, else the environment variable FINSLER_MEMORY, in GiB. Infinite
+    where the system says nothing.
 
     Raises
     ------
@@ -58,7 +66,9 @@ def available() -> float:
         FINSLER_MEMORY is not a positive number.
     """
     stated = _stated_bytes()
-    return min(_free_in_machine(), _free_in_groups()) if stated is None else stated
+    if stated is not None:
+        return stated
+    return min(_free_in_machine(), _free_in_groups(), _free_in_process())
 
 
 def free_for(needed: float) -> float:
@@ -72,18 +82,18 @@ def free_for(needed: float) -> float:
 def _stated_bytes() -> float | None:
     stated = _stated.get()
     if stated is not None:
-        return stated * GIGABYTE
+        return stated * GIB
     variable = os.environ.get("FINSLER_MEMORY")
-    return _gigabytes(variable) * GIGABYTE if variable else None
+    return _stated_gib(variable) * GIB if variable else None
 
 
-def _gigabytes(text: str) -> float:
+def _stated_gib(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0.0 < value < math.inf:
-        raise InputError(f"FINSLER_MEMORY is {text!r}; it must be a positive number of GB")
+        raise InputError(f"FINSLER_MEMORY is {text!r}; it must be a positive number of GiB")
     return value
 
 
@@ -119,6 +129,28 @@ def _free_in_group(folder: Path, limit: str, use: str, droppable: str) -> float:
     used = float("".join(_lines(folder / use)) or 0)
     stat = (line.split() for line in _lines(folder / "memory.stat"))
     return float(most) - used + sum(float(value) for name, value in stat if name == droppable)
+
+
+def _free_in_process() -> float:
+    """What the limit of the process's address space (`ulimit -v`) leaves."""
+    if resource is None:
+        return math.inf
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    size = _pages("self", 0)
+    return math.inf if most == resource.RLIM_INFINITY else max(most - size, 0.0)
+
+
+def resident(pid: int | None = None) -> float:
+    """Bytes that a process, by default this one, holds in memory; 0 where nobody says."""
+    held = _pages("self" if pid is None else str(pid), 1)
+    if held or _PROCESSES.exists() or find_spec("psutil") is None:
+        return held
+    return float(import_module("psutil").Process(pid).memory_info().rss)
+
+
+def _pages(process: str, column: int) -> float:
+    lines = _lines(_PROCESSES / process / "statm")
+    return float(lines[0].split()[column]) * os.sysconf("SC_PAGE_SIZE") if lines else 0.0
 
 
 def _lines(path: Path) -> list[str]:
