@@ -74,6 +74,7 @@ def test_settings_as_text_give_the_same_as_values():
         ("learning_rate=fast", "learning_rate is 'fast'; it must be a number"),
         ("learning_rate=nan", "learning_rate is nan; it must be a number"),
         ("learning_rate=0", "above 0"),
+        ("learning_rate=1e39", "at most 1000"),
         ("dropout=1", "dropout is 1.0; it must be below 1"),
         ("seed=-1", "seed is -1; it must be at least 0"),
         ("cuda_graphs=maybe", "true or false"),

@@ -10,9 +10,19 @@ import torch
 
 from finsler.data.store.store import entry_path, write_entry
 from finsler.errors import ConvergenceError, InputError
-from finsler.nn.training import MODELS, Checkpoint, Model, TrainConfig, load_model, predict, train
+from finsler.nn.training import (
+    MODELS,
+    Checkpoint,
+    Model,
+    Sample,
+    TrainConfig,
+    load_model,
+    predict,
+    train,
+)
 from finsler.nn.training import checkpoint as checkpoint_module
 from finsler.nn.training.plan import epoch_batches
+from finsler.nn.training.prediction import predicted_vertices
 
 TINY = TrainConfig(
     model="small", channels=4, layers=2, order=3, hidden=16, dropout=0.2, epochs=3, device="cpu"
@@ -187,6 +197,45 @@ def test_a_loss_that_is_no_number_names_step_and_shape(own_store, tmp_path):
         train(own_store, tmp_path, TINY)
     assert (tmp_path / "last.safetensors").read_bytes() == before
     assert len(curve(tmp_path / "metrics.jsonl")) == 1
+
+
+def test_weights_that_are_no_numbers_are_not_written(store, tmp_path, monkeypatch):
+    def build(*sizes):
+        network = MODELS["small"].build(*sizes)
+        network.classifier.bias.register_hook(lambda slope: slope * float("nan"))
+        return network
+
+    # The only step has a finite loss, but its gradient is not.
+    monkeypatch.setitem(MODELS, "spoiled", Model(build, MODELS["small"].domain))
+    config = dataclasses.replace(TINY, model="spoiled", max_shapes=1, epochs=1)
+    with pytest.raises(ConvergenceError, match="not finite after epoch 1; lower learning_rate"):
+        train(store, tmp_path, config)
+    assert not (tmp_path / "last.safetensors").exists()
+
+
+def test_a_shape_with_nan_is_not_scored(store, tmp_path):
+    network, _ = train(store, tmp_path, dataclasses.replace(TINY, epochs=1))
+    features = store["d"].features.copy()
+    features[5, 1] = np.nan
+    shape = dataclasses.replace(store["d"], features=features)
+    with pytest.raises(InputError, match="answer for shape d is not finite"):
+        predicted_vertices(network, Sample.of(shape, MODELS["small"].domain))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"channels": 2**16, "layers": 1000, "order": 2**12, "hidden": 2**20},
+        {"hidden": 2**20, "model": "chebyshev", "layers": 1, "channels": 2**16, "order": 1},
+        {"model": "fieldconv", "channels": 2**16, "layers": 1000, "hidden": 2**20},
+        {"model": "chebyshev", "order": 2**12, "batch": 2**20},
+    ],
+    ids=str,
+)
+def test_memory_is_asked_for_before_it_is_taken(store, tmp_path, monkeypatch, sizes):
+    monkeypatch.setenv("FINSLER_MEMORY", "2")
+    with pytest.raises(InputError, match=r"needs about .* GiB|no network has the sizes"):
+        train(store, tmp_path / "run", dataclasses.replace(TINY, **sizes))
 
 
 def test_another_model_takes_a_few_lines(store, tmp_path, monkeypatch):

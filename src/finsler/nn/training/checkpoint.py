@@ -13,12 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from finsler.data.store.entry import PrepareConfig
 from finsler.errors import InputError
 from finsler.nn.training.config import TrainConfig
-from finsler.nn.training.models import model_named
+from finsler.nn.training.models import model_named, outline
 from finsler.operator.spec import OperatorSpec
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
@@ -84,18 +83,6 @@ def save_checkpoint(
     write_bytes(path, save(tensors, metadata))
 
 
-class _Shapes(TorchFunctionMode):
-    """While this lasts, the parameters that are made have a shape and take no memory."""
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        options = dict(kwargs or {})
-        if function in (torch.empty, torch.zeros, torch.ones):
-            options["device"] = "meta"
-        return function(*args, **options)
-
-
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A checkpoint that was read and is whole."""
@@ -152,13 +139,9 @@ class Checkpoint:
     def _require_sizes(self) -> None:
         """Raise where the description is not that of the weights, before memory is taken for it."""
         try:
-            with _Shapes():
-                wanted = self.about.build().state_dict()
+            wanted = outline(self.about.build, "checkpoint").state_dict()
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from error
-        # A network of absurd sizes fails in torch in many ways.
-        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{self.path}: no network has the sizes of this checkpoint") from error
         there = {name: tensor.shape for name, tensor in self._part(_NETWORK).items()}
         if there != {name: tensor.shape for name, tensor in wanted.items()}:
             raise self._misfit()

@@ -85,7 +85,9 @@ class TrainConfig:
     )
     dropout: float = _setting(0.5, "share of that layer left out in training", *_SHARE)
     epochs: int = _setting(100, "passes over the training shapes", _POSITIVE)
-    learning_rate: float = _setting(1e-3, "the largest one, of Adam", ("above", 0))
+    learning_rate: float = _setting(
+        1e-3, "the largest one, of Adam", ("above", 0), ("at most", 1000)
+    )
     schedule: str = _setting(
         "constant",
         "how the rate changes: onecycle rises for 30% of the steps from 1/25 and falls to nearly 0",
@@ -103,7 +105,7 @@ class TrainConfig:
     warm_up: float = _setting(
         0.0, "epochs over which the rate rises from 0; onecycle has its own", _NOT_NEGATIVE
     )
-    weight_decay: float = _setting(0.0, "decoupled, as in AdamW", _NOT_NEGATIVE)
+    weight_decay: float = _setting(0.0, "decoupled, as in AdamW", _NOT_NEGATIVE, ("at most", 1000))
     batch: int = _setting(1, "shapes a step, side by side; each counts the same", _POSITIVE)
     label_smoothing: float = _setting(0.0, "share of a target spread over all classes", *_SHARE)
     feature_noise: float = _setting(

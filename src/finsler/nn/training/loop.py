@@ -23,7 +23,7 @@ from finsler.nn.training.distributed import Team, share, team
 from finsler.nn.training.folder import alone
 from finsler.nn.training.graphs import GraphStepper
 from finsler.nn.training.log import CURVES, METRICS, Log, clear_curves
-from finsler.nn.training.models import model_named
+from finsler.nn.training.models import model_named, outline, require_memory
 from finsler.nn.training.plan import epoch_batches, split, torch_seed
 from finsler.nn.training.prediction import count_exact
 from finsler.nn.training.samples import Samples
@@ -121,6 +121,9 @@ class _Run:
             raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
         self.names, held_out = split(store.train, config)
         self.evaluated = {"validation": held_out, "test": store.test}
+        # The reference tells how many vertices a shape has.
+        vertices = config.batch * about.classes
+        require_memory(outline(about.build), vertices, device=crew.device)
         torch.manual_seed(torch_seed(config, 0, 0))
         self.network = self.about.build().to(crew.device)
         optimiser = make_optimiser(self.network, config)
@@ -184,10 +187,11 @@ class _Run:
             losses.append(self.stepper(self.samples(names)))
             on_step()
         # The only place of an epoch's training that waits for the device.
-        found = crew.gather(torch.stack(losses)).cpu()
-        _check_finite(found, batches, epoch)
+        gathered = crew.gather(torch.stack(losses)).cpu()
+        _check_finite(gathered, batches, epoch)
+        _check_weights(self.network, epoch)
         metrics = {
-            "loss": found.double().mean().item(),
+            "loss": gathered.double().mean().item(),
             "learning_rate": rate,
             "seconds": time.perf_counter() - start,
         }
@@ -283,6 +287,16 @@ def _check_finite(losses: Tensor, batches: Sequence[tuple[str, ...]], epoch: int
         f" (shape {names}); check the features of the shape or lower learning_rate; the last"
         " checkpoint is as it was"
     )
+
+
+def _check_weights(network: nn.Module, epoch: int) -> None:
+    """Raise where the last step of an epoch, whose loss was still finite, spoiled the weights."""
+    for name, weights in network.state_dict().items():
+        if not weights.isfinite().all():
+            raise ConvergenceError(
+                f"{name} of the network is not finite after epoch {epoch}; lower learning_rate; the"
+                " last checkpoint is as it was"
+            )
 
 
 def _forget(folder: Path) -> None:

@@ -8,10 +8,13 @@ from typing import Any, Protocol, Self
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from finsler.baselines.field_conv import FieldConvNet, SupportGraph
+from finsler.compute.memory.machine import free_for
 from finsler.data.store.entry import PreparedShape
 from finsler.errors import InputError
+from finsler.nn.cheb_conv import AnisotropicChebConv
 from finsler.nn.network import CorrespondenceNet, SmallNet
 from finsler.nn.operators import OperatorStack
 from finsler.nn.training.config import TrainConfig
@@ -99,3 +102,73 @@ def model_named(name: str) -> Model:
     if name not in MODELS:
         raise InputError(f"model is {name!r}; it must be one of {', '.join(MODELS)}")
     return MODELS[name]
+
+
+class _ShapesOnly(TorchFunctionMode):
+    """While this lasts, the parameters that are made have a shape and take no memory."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        options = dict(kwargs or {})
+        if function in (torch.empty, torch.zeros, torch.ones):
+            options["device"] = "meta"
+        return function(*args, **options)
+
+
+def outline(build: Callable[[], nn.Module], of: str = "configuration") -> nn.Module:
+    """The network that `build` makes, with parameters that have a shape and take no memory.
+
+    Raises
+    ------
+    InputError
+        No network has such sizes.
+    """
+    try:
+        with _ShapesOnly():
+            return build()
+    except InputError:
+        raise
+    # A network of absurd sizes fails in torch in many ways.
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"no network has the sizes of this {of}; lower channels, layers, order or hidden"
+        ) from error
+
+
+def require_memory(network: nn.Module, vertices: int, *, device: torch.device) -> None:
+    """Raise where training a network, of which an outline suffices, would not fit into memory.
+
+    On the processor that is its weights four times (themselves, gradients, Adam's two moments) and
+    what a step holds for each of its vertices; of another device only the weights are made here.
+
+    Raises
+    ------
+    InputError
+        With what is needed and what is free.
+    """
+    needed = 4.0 * sum(parameter.numel() for parameter in network.parameters())
+    if device.type == "cpu":
+        needed = 4.0 * needed + 4.0 * vertices * _numbers_of_a_vertex(network)
+    free = free_for(needed)
+    if needed > free:
+        raise InputError(
+            f"training this network needs about {needed / 2**30:.3g} GiB, of which"
+            f" {free / 2**30:.2g} are free; lower channels, layers, order, hidden or batch, or say"
+            " with FINSLER_MEMORY that there are more GiB"
+        )
+
+
+def _numbers_of_a_vertex(network: nn.Module) -> float:
+    """About what a step holds for a vertex: terms of convolutions, and what layers give."""
+    kept, largest = 0.0, 0.0
+    for module in network.modules():
+        if isinstance(module, AnisotropicChebConv):
+            channels, order, angles, out = module.weight.shape
+            terms = float(order * angles * min(channels, out))
+            # Where channels are added, the terms are kept for the backward pass.
+            kept += 4.0 * out + (terms if channels < out else 0.0)
+            largest = max(largest, terms)
+        elif isinstance(module, nn.Linear):
+            kept += 3.0 * module.out_features
+    return kept + 2.0 * largest

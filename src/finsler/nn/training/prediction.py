@@ -19,9 +19,20 @@ from finsler.nn.training.samples import Sample
 
 @torch.no_grad()
 def predicted_vertices(network: nn.Module, sample: Sample) -> Tensor:
-    """The reference vertex of each vertex (n,), in evaluation mode and single precision."""
+    """The reference vertex of each vertex (n,), in evaluation mode and single precision.
+
+    Raises
+    ------
+    InputError
+        The network's answer is not finite, so that it names no vertex.
+    """
     network.eval()
     logits: Tensor = network(sample.features, sample.domain)
+    if not logits.isfinite().all():
+        raise InputError(
+            f"the network's answer for shape {', '.join(sample.names)} is not finite; check the"
+            " features of the shape, and prepare it again"
+        )
     return logits.argmax(dim=1)
 
 
