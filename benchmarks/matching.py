@@ -33,8 +33,7 @@ from common import median_time, peak_memory_gib, print_table, save
 from finsler import Laplacian, TriMesh, albo, flbo, geodesic_matrix, lbo, primitives
 from finsler.data import Collection, Shape, open_collection, synthetic_collection
 from finsler.data.partial import cut
-from finsler.matching import Match, match, nearest_rows
-from finsler.matching.learned import learned_map
+from finsler.matching import Match, learned_map, match, nearest_rows
 from finsler.mesh import surface_area
 from finsler.metric import curvature_strength, tau_of_strength
 from finsler.typing import FloatArray

@@ -22,9 +22,9 @@ from finsler.analysis.geodesic import geodesic_matrix
 from finsler.data import Shape, synthetic_collection
 from finsler.data.partial import cut
 from finsler.matching import Verdict, refine, verdict
-from finsler.matching.refine import finished, points_of
-from finsler.matching.seeds import candidates
-from finsler.matching.surface import (
+from finsler.matching.candidates import candidates
+from finsler.matching.refine import last_step, points_of
+from finsler.matching.surfaces import (
     common_radius,
     describe_surface,
     principal_features,
@@ -74,10 +74,10 @@ def refined_candidates(first: Shape, second: Shape) -> Iterator[tuple[IntArray, 
     a, b = (describe_surface(mesh, k=120, radius=radius) for mesh in meshes)
     features = principal_features(a.features(), b.features(), 64)
     whole = points_of(a.spectrum), points_of(b.spectrum)
-    for candidate in sorted(candidates(a, b, *features), key=lambda c: c.energy):
-        start = finished(candidate.functional, *whole).map_12
+    for candidate in candidates(a, b, *features):
+        start = last_step(candidate.functional, *whole).map_12
         there = refine(start, a.spectrum, b.spectrum, first=60)
-        back = finished(there.functional.T, *whole[::-1]).map_12
+        back = last_step(there.functional.T, *whole[::-1]).map_12
         yield there.map_12, refine(back, b.spectrum, a.spectrum, first=60).map_12
 
 

@@ -13,7 +13,7 @@ from finsler.cli.match import match
 from finsler.data import PrepareConfig
 from finsler.errors import InputError
 from finsler.matching import learned
-from finsler.matching.learned import agreeing, learned_map
+from finsler.matching.learned import best_agreement, learned_map
 from finsler.nn.training import About, TrainConfig, save_checkpoint
 
 app = typer.Typer()
@@ -42,7 +42,7 @@ def test_rows_that_agree_best(monkeypatch):
     second = np.array([[0.0, 0.1, 0.9], [0.8, 0.2, 0.0], [0.2, 0.8, 0.0]], dtype=np.float32)
     for cells in (2**24, 3):
         monkeypatch.setattr(learned, "_CELLS", cells)
-        rows, largest = agreeing(first, second)
+        rows, largest = best_agreement(first, second)
         assert rows.tolist() == [1, 0]
         assert largest == pytest.approx([0.74, 0.5])
 

@@ -59,7 +59,7 @@ def test_functional_map_that_must_commute_is_diagonal():
 def test_pull_back_of_a_numbering(found):
     basis, mass = found.eigenvectors, np.asarray(found.mass)
     order = np.random.default_rng(4).permutation(len(basis))
-    # Surface 2 is surface 1 with vertex x called order[x].
+    # DescribedSurface 2 is surface 1 with vertex x called order[x].
     other = np.empty_like(basis)
     other[order] = basis
     c = pull_back(order, basis, other, mass)

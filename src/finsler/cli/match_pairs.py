@@ -68,7 +68,7 @@ class MatchChoice:
     def check(self) -> None:
         """Raise for options that no mesh can take, and for a network that cannot be read."""
         from finsler.errors import InputError
-        from finsler.matching.surface import LEAST_SIZE
+        from finsler.matching.surfaces import LEAST_SIZE
 
         if self.k < LEAST_SIZE:
             raise InputError(f"-k is {self.k}; it must be at least {LEAST_SIZE}")
@@ -107,7 +107,7 @@ class MatchChoice:
         self, mesh_1: TriMesh, mesh_2: TriMesh, show: Callable[[str], None]
     ) -> dict[str, Any]:
         """What a network found, as arguments of `match`."""
-        from finsler.matching.learned import learned_map
+        from finsler.matching import learned_map
 
         assert self.model is not None
         show("network")

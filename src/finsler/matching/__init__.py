@@ -1,6 +1,7 @@
-"""Matching of two meshes without training: descriptors, functional maps, ZoomOut."""
+"""Matching of two meshes: descriptors or a network, functional maps, ZoomOut, and a verdict."""
 
 from finsler.matching.functional import functional_map, pull_back, vertex_map
+from finsler.matching.learned import LearnedMap, learned_map
 from finsler.matching.match import Match, match
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.quality import (
@@ -13,6 +14,7 @@ from finsler.matching.refine import Refined, refine
 from finsler.matching.verdict import Verdict, verdict
 
 __all__ = [
+    "LearnedMap",
     "Match",
     "Refined",
     "Verdict",
@@ -20,6 +22,7 @@ __all__ = [
     "cycle_distances",
     "expected_errors",
     "functional_map",
+    "learned_map",
     "match",
     "nearest_rows",
     "orientation_share",

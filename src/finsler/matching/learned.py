@@ -1,22 +1,27 @@
-"""`finsler match --model`: the map that a trained network finds between two meshes."""
+"""The map that a trained network finds between two meshes."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
 
-    from finsler.mesh import TriMesh
-    from finsler.typing import FloatArray, IntArray
+from finsler.data import Shape
+from finsler.data.store.entry import prepare_shape
+from finsler.matching.quality import cycle_distances
+from finsler.matching.surfaces import repaired
+from finsler.mesh.measures import surface_area
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray, IntArray
 
 # Products of probabilities that are held at once.
 _CELLS = 2**24
 # A round trip of this length, in units of √area, halves the trust.
-_TRIP = 0.05
+_ROUND_TRIP = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,34 +32,35 @@ class LearnedMap:
     trust: FloatArray
 
 
-def learned_map(checkpoint: Path, mesh_1: TriMesh, mesh_2: TriMesh) -> LearnedMap:
-    """Vertices whose probabilities p(r | x) over the vertices r of the reference agree best.
+def learned_map(checkpoint: str | os.PathLike[str], mesh_1: TriMesh, mesh_2: TriMesh) -> LearnedMap:
+    """Find the map of a trained network; `match(..., initial=…, trust=…)` refines it.
 
     Vertex x goes to the y of largest Σ_r p(r | x) p(r | y): the probability that both are the same
-    vertex of the reference, which itself is not needed. Its trust is that sum, divided by
+    vertex r of the reference, which itself is not needed. Its trust is that sum, divided by
     1 + (d/0.05)² with d the straight distance, in √area, between x and where the same rule brings
     y. The meshes are prepared as those that the network was trained on.
+
+    Parameters
+    ----------
+    checkpoint : str or Path
+        A .safetensors file of `finsler train`; reading it needs torch (`finsler[learn]`).
+    mesh_1, mesh_2 : TriMesh
 
     Raises
     ------
     InputError
         The checkpoint cannot be read, or a mesh cannot be prepared.
     """
-    import numpy as np
-
-    from finsler.matching import cycle_distances
-    from finsler.matching.surface import mended
-    from finsler.mesh import surface_area
     from finsler.nn.training import load_model
 
     network, about = load_model(checkpoint)
-    whole = mended(mesh_1), mended(mesh_2)
+    whole = repaired(mesh_1), repaired(mesh_2)
     first, second = (_probabilities(network, about, part.mesh) for part in whole)
-    there, agreement = agreeing(first, second)
-    back, _ = agreeing(second, first)
+    there, agreement = best_agreement(first, second)
+    back, _ = best_agreement(second, first)
     unit = np.sqrt(surface_area(whole[0].mesh))
-    trip = cycle_distances(whole[0].mesh, there, back) / unit
-    trust = agreement / (1.0 + (trip / _TRIP) ** 2)
+    round_trip = cycle_distances(whole[0].mesh, there, back) / unit
+    trust = agreement / (1.0 + (round_trip / _ROUND_TRIP) ** 2)
     # Vertices that are left out are given any partner, and no trust.
     new = whole[0].vertex_map
     lost = new < 0
@@ -64,12 +70,10 @@ def learned_map(checkpoint: Path, mesh_1: TriMesh, mesh_2: TriMesh) -> LearnedMa
     )
 
 
-def agreeing(
+def best_agreement(
     first: NDArray[np.float32], second: NDArray[np.float32]
 ) -> tuple[IntArray, NDArray[np.float32]]:
     """The row of `second` (n_2, c) with the largest product for each of `first` (n_1, c)."""
-    import numpy as np
-
     rows = np.empty(len(first), dtype=np.int64)
     largest = np.empty(len(first), dtype=np.float32)
     block = max(1, _CELLS // len(second))
@@ -82,11 +86,6 @@ def agreeing(
 
 def _probabilities(network: Any, about: Any, mesh: TriMesh) -> NDArray[np.float32]:
     """Of each vertex of the reference at each vertex of a mesh, (n, classes)."""
-    import numpy as np
-    from scipy.special import softmax
-
-    from finsler.data import Shape
-    from finsler.data.store.entry import prepare_shape
     from finsler.nn.training import Sample
     from finsler.nn.training.models import model_named
 

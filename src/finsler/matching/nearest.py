@@ -38,10 +38,10 @@ def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) ->
     q = np.asarray(queries - middle, dtype=np.float32)
     p = np.asarray(points - middle, dtype=np.float32)
     half = 0.5 * np.einsum("pd,pd->p", p, p)
-    found = np.empty(len(q), dtype=np.int64)
+    nearest = np.empty(len(q), dtype=np.int64)
     block = max(1, _CELLS // len(p))
     for start in range(0, len(q), block):
         product = q[start : start + block] @ p.T
         product -= half
-        found[start : start + block] = product.argmax(axis=1)
-    return found
+        nearest[start : start + block] = product.argmax(axis=1)
+    return nearest

@@ -67,7 +67,7 @@ def expected_errors(
     refined: Refined,
     map_21: IntArray,
 ) -> FloatArray:
-    """How far each vertex of mesh 1 is probably from its true place, (n_1,), in its unit.
+    """How far each vertex of mesh 1 is probably from its true position, (n_1,), in its unit.
 
     With Φ_1(x) and C Φ_2(y) the rows that the map brings together, y = map_12(x), this is
 

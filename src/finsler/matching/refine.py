@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
-from finsler.matching.functional import pull_back, vertex_map
+from finsler.matching.functional import embeddings, pull_back, vertex_map
+from finsler.matching.nearest import nearest_rows
 from finsler.typing import FloatArray, IntArray
 
 # Vertices of each surface that take part before the last step.
@@ -72,7 +73,7 @@ def refine(
     trust : (n_1,), optional
         How much each vertex counts in the first functional map, beside its area; equal by default.
     partial : bool
-        Surface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
+        DescribedSurface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
     samples : int
         Vertices of each surface that take part before the last step, drawn by area.
     seed : int
@@ -86,9 +87,9 @@ def refine(
     Examples
     --------
     >>> from finsler import lbo, primitives, spectrum
-    >>> found = spectrum(lbo(primitives.bumpy_sphere(8)), 40)
+    >>> basis = spectrum(lbo(primitives.bumpy_sphere(8)), 40)
     >>> start = np.roll(np.arange(642), 1)
-    >>> bool((refine(start, found, found).map_12 == np.arange(642)).mean() > 0.99)
+    >>> bool((refine(start, basis, basis).map_12 == np.arange(642)).mean() > 0.99)
     True
     """
     if min(first, step, samples) < 1:
@@ -103,7 +104,7 @@ def refine(
     functional = pull_back(start, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], weights)
     rng = np.random.default_rng(seed)
     some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
-    return finished(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
+    return last_step(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
 
 
 def zoom(
@@ -111,22 +112,19 @@ def zoom(
 ) -> FloatArray:
     """The functional map after the steps, each a vertex map and the functional map of it."""
     for step in steps:
-        found = _vertex_map(functional, points_1, points_2, step.weight)
-        functional = pull_back(
-            found,
-            points_1.basis[:, : step.size_1],
-            points_2.basis[:, : step.size_2],
-            points_1.weights,
-        )
+        bases, features = (points_1.basis, points_2.basis), (points_1.features, points_2.features)
+        images = nearest_rows(*embeddings(functional, *bases, *features, step.weight))
+        smaller = bases[0][:, : step.size_1], bases[1][:, : step.size_2]
+        functional = pull_back(images, *smaller, points_1.weights)
     return functional
 
 
-def finished(functional: FloatArray, whole_1: Points, whole_2: Points) -> Refined:
+def last_step(functional: FloatArray, whole_1: Points, whole_2: Points) -> Refined:
     """The last step: the vertex map of all vertices, and the functional map of that."""
-    found = _vertex_map(functional, whole_1, whole_2, 0.0)
+    images = vertex_map(functional, whole_1.basis, whole_2.basis)
     k_1, k_2 = functional.shape
-    exact = pull_back(found, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], whole_1.weights)
-    return Refined(found, exact)
+    exact = pull_back(images, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], whole_1.weights)
+    return Refined(images, exact)
 
 
 def basis_sizes(
@@ -171,40 +169,27 @@ def sampled(points: Points, count: int, rng: np.random.Generator) -> Points:
     return Points(points.basis[chosen], np.full(count, total / count), features)
 
 
-def _vertex_map(
-    functional: FloatArray, points_1: Points, points_2: Points, weight: float
-) -> IntArray:
-    return vertex_map(
-        functional,
-        points_1.basis,
-        points_2.basis,
-        features_1=points_1.features,
-        features_2=points_2.features,
-        weight=weight,
-    )
-
-
 def checked_map(map_12: ArrayLike, n_1: int, n_2: int) -> IntArray:
     """A vertex map (n_1,) into n_2 vertices."""
-    found: NDArray[Any] = np.asarray(map_12)
-    if found.shape != (n_1,) or found.dtype.kind not in "iu":
+    values: NDArray[Any] = np.asarray(map_12)
+    if values.shape != (n_1,) or values.dtype.kind not in "iu":
         raise InputError(
-            f"the map has shape {found.shape} and type {found.dtype}; it must name one vertex for"
+            f"the map has shape {values.shape} and type {values.dtype}; it must name one vertex for"
             f" each of the {n_1} vertices of surface 1"
         )
-    if found.min() < 0 or found.max() >= n_2:
+    if values.min() < 0 or values.max() >= n_2:
         raise InputError(f"the map names a vertex outside 0..{n_2 - 1}, those of surface 2")
-    return found.astype(np.int64)
+    return values.astype(np.int64)
 
 
 def checked_trust(trust: ArrayLike | None, n_1: int) -> FloatArray:
     """Weights (n_1,) of the vertices of a map; 1 where none are given."""
     if trust is None:
         return np.ones(n_1)
-    found = np.asarray(trust, dtype=np.float64)
-    if found.shape != (n_1,) or not (np.isfinite(found).all() and found.min() >= 0 < found.max()):
+    given = np.asarray(trust, dtype=np.float64)
+    if given.shape != (n_1,) or not (np.isfinite(given).all() and given.min() >= 0 < given.max()):
         raise InputError(
-            f"trust has shape {found.shape}; it must be a finite number >= 0 for each of the {n_1}"
+            f"trust has shape {given.shape}; it must be a finite number >= 0 for each of the {n_1}"
             " vertices of surface 1, and not 0 for all"
         )
-    return found
+    return given

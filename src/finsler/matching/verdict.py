@@ -45,23 +45,23 @@ class Verdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What speaks against the map, in words; empty where nothing does."""
-        found = []
+        reasons = []
         if self.distance_change > LARGEST_CHANGE:
-            found.append(
+            reasons.append(
                 f"distances along the surface change by {self.distance_change:.2f} √area"
                 f" (right maps: below {LARGEST_CHANGE:g})"
             )
         if self.torn_share > LARGEST_TORN:
-            found.append(
+            reasons.append(
                 f"{100 * self.torn_share:.0f}% of near points arrive far apart"
                 f" (right maps: below {100 * LARGEST_TORN:g}%)"
             )
         if self.orientation < LEAST_ORIENTATION:
-            found.append(
+            reasons.append(
                 f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
                 " right are exchanged, or one mesh is inside out"
             )
-        return tuple(found)
+        return tuple(reasons)
 
     @property
     def probably_wrong(self) -> bool:
@@ -103,17 +103,13 @@ def verdict(
     """
     unit_2 = np.sqrt(surface_area(mesh_2))
     unit_1 = unit_2 if partial else np.sqrt(surface_area(mesh_1))
-    ways = [_distances(mesh_1, mesh_2, map_12, unit_1, unit_2)]
-    if partial:
-        ways = [(before, np.maximum(before, after)) for before, after in ways]
-        weights = [vertex_areas(mesh_1)]
-    else:
-        ways.append(_distances(mesh_2, mesh_1, map_21, unit_2, unit_1))
-        weights = [vertex_areas(mesh_1), vertex_areas(mesh_2)]
-    both = list(zip(ways, weights, strict=True))
+    before, after = _distances(mesh_1, mesh_2, map_12, unit_1, unit_2)
+    ways = [(before, np.maximum(before, after) if partial else after, vertex_areas(mesh_1))]
+    if not partial:
+        ways.append((*_distances(mesh_2, mesh_1, map_21, unit_2, unit_1), vertex_areas(mesh_2)))
     return Verdict(
-        max(distance_change(*way, weight) for way, weight in both),
-        max(torn_share(*way, weight) for way, weight in both),
+        max(distance_change(*way) for way in ways),
+        max(torn_share(*way) for way in ways),
         orientation_share(mesh_1, mesh_2, map_12),
     )
 
@@ -125,9 +121,9 @@ def torn_share(
 
     Examples
     --------
-    >>> before = np.array([[0.0, 0.1, 0.1, 0.1, 0.9]])
-    >>> torn_share(before, np.array([[0.0, 0.1, 0.2, np.inf, 0.9]]), np.ones(5))
-    0.25
+    >>> before = np.array([[0.0, 0.1, 0.1, 0.9]])
+    >>> torn_share(before, np.array([[0.0, 0.2, np.inf, 0.9]]), np.ones(4))
+    0.5
     """
     near = ((before < NEAR) & (before > 0.0)) * weights
     return float(near[after > FAR].sum() / max(near.sum(), 1e-300))

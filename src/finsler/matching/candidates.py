@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from finsler.matching.energy import Candidate, MapEnergy
 from finsler.matching.functional import functional_map
-from finsler.matching.judge import Candidate, Judge
 from finsler.matching.refine import Points, Step, basis_sizes, points_of, sampled, zoom
-from finsler.matching.surface import Surface
+from finsler.matching.surfaces import DescribedSurface
 from finsler.typing import FloatArray
 
 # Descriptors of the candidates: weights of small SHOT, large SHOT, wave kernel signatures.
@@ -32,74 +32,64 @@ _GUESS_SAMPLES = 500
 _GUESSES_KEPT = 4
 
 
-def best_seed(
-    first: Surface,
-    second: Surface,
-    features_1: NDArray[np.float32],
-    features_2: NDArray[np.float32],
-    *,
-    partial: bool = False,
-    seed: int = 0,
-) -> Candidate:
-    """The candidate of least energy, already refined to a basis of about 60 functions."""
-    return min(
-        candidates(first, second, features_1, features_2, partial=partial, seed=seed),
-        key=lambda candidate: candidate.energy,
-    )
-
-
 def candidates(
-    first: Surface,
-    second: Surface,
+    first: DescribedSurface,
+    second: DescribedSurface,
     features_1: NDArray[np.float32],
     features_2: NDArray[np.float32],
     *,
     partial: bool = False,
     seed: int = 0,
 ) -> list[Candidate]:
-    """The best maps from mixtures of descriptors and from guessed signs, refined and judged.
+    """The best maps from mixtures of descriptors and from guessed signs, refined and scored.
 
     Descriptors are projected to bases of 20 and 40 functions, in both directions. Descriptors that
     mislead leave a guess: between nearly isometric surfaces the first functional map is nearly
     diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020), on two
-    samples of the vertices. The ten best are judged by geodesic distances too. Neither is done for
-    parts, whose functions have other frequencies and whose distances may be longer.
+    samples of the vertices. The ten best are scored by geodesic distances too. Neither is done for
+    parts, whose functions have other frequencies and whose distances may be longer. The one of
+    least energy comes first; all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
     whole_2 = points_of(second.spectrum, features_2)
     some_1, some_2 = sampled(whole_1, _SAMPLES, rng), sampled(whole_2, _SAMPLES, rng)
-    judge = Judge.of(first, second, whole_1, whole_2, rng)
-    found = []
+    energy = MapEnergy.sample(first, second, whole_1, whole_2, rng)
+    scored = []
     for size in _SIZES:
         steps = _steps(first, second, size, partial)
         for mixture in _MIXTURES:
             for functional in _from_descriptors(first, second, mixture, steps[0]):
-                found.append(judge.judged(zoom(functional, some_1, some_2, steps)))
+                scored.append(energy.score(zoom(functional, some_1, some_2, steps)))
     if not partial:
         steps = _steps(first, second, _SIZES[0], partial)
         for _ in range(_DRAWS):
             few_1 = sampled(whole_1, _GUESS_SAMPLES, rng)
             few_2 = sampled(whole_2, _GUESS_SAMPLES, rng)
-            for functional in _from_signs(few_1, few_2, judge):
-                found.append(judge.judged(zoom(functional, some_1, some_2, steps)))
-    found.sort(key=lambda candidate: candidate.energy)
-    return found if partial else judge.with_distances(found[:_FINALISTS], rng)
+            for functional in _from_signs(few_1, few_2, energy):
+                scored.append(energy.score(zoom(functional, some_1, some_2, steps)))
+    scored.sort(key=lambda candidate: candidate.energy)
+    if partial:
+        return scored
+    finalists = energy.score_distances(scored[:_FINALISTS], rng)
+    return sorted(finalists, key=lambda candidate: candidate.energy)
 
 
-def _from_signs(few_1: Points, few_2: Points, judge: Judge) -> list[FloatArray]:
+def _from_signs(few_1: Points, few_2: Points, energy: MapEnergy) -> list[FloatArray]:
     """The best functional maps that grow from diagonal ones with entries ±1."""
     limit = few_1.basis.shape[1]
     steps = [Step(min(k, limit), min(k, limit), _WEIGHT) for k in _GUESS_SIZES]
     grown = [
-        judge.judged(zoom(np.diag([1.0, *signs]), few_1, few_2, steps))
+        energy.score(zoom(np.diag([1.0, *signs]), few_1, few_2, steps))
         for signs in product((1.0, -1.0), repeat=_SIGNS)
     ]
     grown.sort(key=lambda candidate: candidate.energy)
     return [candidate.functional for candidate in grown[:_GUESSES_KEPT]]
 
 
-def _steps(first: Surface, second: Surface, size: int, partial: bool) -> list[Step]:
+def _steps(
+    first: DescribedSurface, second: DescribedSurface, size: int, partial: bool
+) -> list[Step]:
     sizes = basis_sizes(first.spectrum, second.spectrum, first=size, step=20, partial=partial)
     start = sizes[0]
     early = [Step(start.size_1, start.size_2, _WEIGHT)] * _ROUNDS
@@ -108,7 +98,7 @@ def _steps(first: Surface, second: Surface, size: int, partial: bool) -> list[St
 
 
 def _from_descriptors(
-    first: Surface, second: Surface, mixture: Sequence[float], size: Step
+    first: DescribedSurface, second: DescribedSurface, mixture: Sequence[float], size: Step
 ) -> tuple[FloatArray, FloatArray]:
     """The functional map of a mixture of descriptors, and the adjoint of that from 1 to 2."""
     descriptors_1: list[NDArray[np.floating]] = [*first.shot, first.signatures]

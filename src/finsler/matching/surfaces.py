@@ -37,7 +37,7 @@ LEAST_SIZE = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class DescribedSurface:
     """A mesh with what is needed to match it.
 
     Attributes
@@ -74,7 +74,7 @@ def describe_surface(
     k: int,
     radius: float,
     operator: Callable[[TriMesh], Laplacian] = lbo,
-) -> Surface:
+) -> DescribedSurface:
     """Basis and descriptors of a mesh that has its unit already.
 
     Parameters
@@ -96,7 +96,7 @@ def describe_surface(
             for laplacian in angle_stack(mesh, alpha=_ALPHA, tau=0.0, angles=_ANGLES)
         ]
     )
-    return Surface(
+    return DescribedSurface(
         mesh=mesh,
         spectrum=spectrum(operator(mesh), k),
         shot=tuple(shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)),
@@ -104,27 +104,27 @@ def describe_surface(
     )
 
 
-def mended(mesh: TriMesh) -> Repair:
+def repaired(mesh: TriMesh) -> Repair:
     """The repaired mesh, less the components that have below 0.1% of the area.
 
     Each component has a constant eigenfunction of its own. Those of crumbs, such as single faces
     that are cut off where a surface touches itself, would displace all others.
     """
-    found = repair(mesh)
-    component = vertex_components(found.mesh)[found.mesh.faces[:, 0]]
-    areas = np.bincount(component, face_areas(found.mesh))
+    result = repair(mesh)
+    component = vertex_components(result.mesh)[result.mesh.faces[:, 0]]
+    areas = np.bincount(component, face_areas(result.mesh))
     kept = areas[component] >= _CRUMB * areas.sum()
     if kept.all():
-        return found
-    used, corners = np.unique(found.mesh.faces[kept], return_inverse=True)
-    new = np.full(found.mesh.n_vertices + 1, -1)
+        return result
+    used, corners = np.unique(result.mesh.faces[kept], return_inverse=True)
+    new = np.full(result.mesh.n_vertices + 1, -1)
     new[used] = np.arange(len(used))
     return replace(
-        found,
-        mesh=TriMesh(found.mesh.vertices[used], corners.reshape(-1, 3)),
-        vertex_map=new[found.vertex_map],
-        vertex_source=found.vertex_source[used],
-        face_source=found.face_source[kept],
+        result,
+        mesh=TriMesh(result.mesh.vertices[used], corners.reshape(-1, 3)),
+        vertex_map=new[result.vertex_map],
+        vertex_source=result.vertex_source[used],
+        face_source=result.face_source[kept],
     )
 
 

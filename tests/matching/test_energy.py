@@ -4,48 +4,48 @@ import numpy as np
 import pytest
 
 import finsler
-from finsler.matching.judge import Candidate, Judge
+from finsler.matching.energy import Candidate, MapEnergy
 from finsler.matching.quality import distance_change
 from finsler.matching.refine import points_of
-from finsler.matching.surface import Surface
+from finsler.matching.surfaces import DescribedSurface
 
 
 @pytest.fixture(scope="module")
-def judge():
+def energy():
     """A bumpy sphere and itself, with positions as features."""
     mesh = finsler.primitives.bumpy_sphere(7)
     area = finsler.mesh.surface_area(mesh)
     mesh = finsler.TriMesh(mesh.vertices / np.sqrt(area), mesh.faces)
     spectrum = finsler.spectrum(finsler.lbo(mesh), 40)
-    surface = Surface(mesh, spectrum, (), np.zeros((mesh.n_vertices, 0)))
+    surface = DescribedSurface(mesh, spectrum, (), np.zeros((mesh.n_vertices, 0)))
     points = points_of(spectrum, mesh.vertices.astype(np.float32))
-    return Judge.of(surface, surface, points, points, np.random.default_rng(0))
+    return MapEnergy.sample(surface, surface, points, points, np.random.default_rng(0))
 
 
-def test_true_map_has_no_energy(judge):
-    truth = judge.judged(np.eye(40))
+def test_true_map_has_no_energy(energy):
+    truth = energy.score(np.eye(40))
     assert truth.energy == pytest.approx(0.0, abs=1e-6)
-    found = judge.with_distances([truth], np.random.default_rng(0))
+    found = energy.score_distances([truth], np.random.default_rng(0))
     assert found[0].energy == pytest.approx(0.0, abs=1e-5)
     assert np.array_equal(found[0].functional, truth.functional)
 
 
-def test_terms_by_their_definition(judge):
+def test_terms_by_their_definition(energy):
     # Functions 3 and 30 exchanged: far from commuting.
     exchanged = np.eye(40)
     exchanged[[3, 30]] = exchanged[[30, 3]]
-    values = judge.first.spectrum.eigenvalues
+    values = energy.first.spectrum.eigenvalues
     lack = 2.0 * ((values[3] - values[30]) / values[39]) ** 2 / 40
-    assert judge.judged(exchanged).energy > 10.0 * lack > 0.0
+    assert energy.score(exchanged).energy > 10.0 * lack > 0.0
     # All signs turned but that of the constant: features far apart, and faces turned over.
     turned = np.diag([1.0, *-np.ones(39)])
-    assert judge.judged(turned).energy > 1.0
+    assert energy.score(turned).energy > 1.0
 
 
-def test_distances_separate_equal_energies(judge):
+def test_distances_separate_equal_energies(energy):
     truth, wrong = np.eye(40), np.diag([1.0, *-np.ones(39)])
     candidates = [Candidate(truth, 1.0), Candidate(wrong, 1.0)]
-    found = judge.with_distances(candidates, np.random.default_rng(0))
+    found = energy.score_distances(candidates, np.random.default_rng(0))
     assert found[0].energy == pytest.approx(1.0, abs=1e-5)
     assert found[1].energy > 1.01
 

@@ -1,4 +1,4 @@
-"""How good a functional map is, without knowing the truth: the energy that picks a candidate."""
+"""The energy of a map, without knowing the truth: it picks the best of several candidates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.functional import vertex_map
 from finsler.matching.quality import distance_change, orientation_share
 from finsler.matching.refine import Points
-from finsler.matching.surface import Surface
+from finsler.matching.surfaces import DescribedSurface
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
@@ -18,7 +18,7 @@ from finsler.typing import FloatArray, IntArray
 _FEATURES = 2.0
 _COMMUTATIVITY = 10.0
 _DISTANCES = 10.0
-# Faces that maps are judged by, and vertices from which distances are compared.
+# Faces whose images are looked at, and vertices from which distances are compared.
 _FACES = 700
 _LANDMARKS = 40
 
@@ -32,23 +32,26 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """Some faces of surface 1, by whose images maps are judged.
+class MapEnergy:
+    """The energy of functional maps between two surfaces, measured on some faces of the first.
 
     Attributes
     ----------
+    first, second : DescribedSurface
     patch : TriMesh
-        The faces, with their vertices alone.
+        The faces, with only their own vertices.
     used : (p,)
-        Where these are among all vertices.
+        Index of these vertices among all.
     points : Points
-        Of these vertices.
+        Basis and features of these vertices.
+    whole_2 : Points
+        All vertices of the second surface.
     typical : float
         Mean square of the difference between features of a vertex and of any other.
     """
 
-    first: Surface
-    second: Surface
+    first: DescribedSurface
+    second: DescribedSurface
     patch: TriMesh
     used: IntArray
     points: Points
@@ -56,14 +59,14 @@ class Judge:
     typical: float
 
     @classmethod
-    def of(
+    def sample(
         cls,
-        first: Surface,
-        second: Surface,
+        first: DescribedSurface,
+        second: DescribedSurface,
         whole_1: Points,
         whole_2: Points,
         rng: np.random.Generator,
-    ) -> Judge:
+    ) -> MapEnergy:
         """Draw the faces."""
         faces = first.mesh.faces
         if len(faces) > _FACES:
@@ -76,21 +79,21 @@ class Judge:
         typical = float(((whole_1.features[used] - other) ** 2).sum(axis=1).mean())
         return cls(first, second, patch, used, points, whole_2, max(typical, 1e-12))
 
-    def judged(self, functional: FloatArray) -> Candidate:
-        """Energy: twice how far features are apart, 1 for a random map; the share of faces that
-        arrive turned over; and ten times the mean of C_ij² (λ_i − μ_j)² / μ_k², summed over i."""
-        found = self._images(functional)
+    def score(self, functional: FloatArray) -> Candidate:
+        """Twice the difference of features (1 for a random map), the share of faces that arrive
+        turned over, and ten times the mean of C_ij² (λ_i − μ_j)² / μ_k², summed over i."""
+        images = self._images(functional)
         assert self.points.features is not None and self.whole_2.features is not None
-        apart = ((self.points.features - self.whole_2.features[found]) ** 2).sum(axis=1)
+        apart = ((self.points.features - self.whole_2.features[images]) ** 2).sum(axis=1)
         features = float(np.average(apart, weights=self.points.weights)) / self.typical
-        kept = orientation_share(self.patch, self.second.mesh, found)
+        kept = orientation_share(self.patch, self.second.mesh, images)
         k_1, k_2 = functional.shape
         values_1, values_2 = self.first.spectrum.eigenvalues, self.second.spectrum.eigenvalues
         gap = (values_1[:k_1, None] - values_2[None, :k_2]) / values_2[k_2 - 1]
         lack = float((functional**2 * gap**2).sum()) / k_2
         return Candidate(functional, _FEATURES * features + 1.0 - kept + _COMMUTATIVITY * lack)
 
-    def with_distances(
+    def score_distances(
         self, candidates: list[Candidate], rng: np.random.Generator
     ) -> list[Candidate]:
         """The same, their energy increased by ten times the change of geodesic distances.
