@@ -136,7 +136,7 @@ def test_gpl_code_comes_with_the_extra_fast_alone():
 def test_all_are_installed():
     if MISSING:
         pytest.skip(f"not installed, so not looked at: {', '.join(sorted(MISSING))}")
-    assert {"numpy", "scipy", "cholespy", "torch", "vtk", "pygeodesic"} <= INSTALLED
+    assert {"numpy", "scipy", "cholespy", "torch", "pygeodesic"} <= INSTALLED
 
 
 def stem(path):

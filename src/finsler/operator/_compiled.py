@@ -224,6 +224,31 @@ def gather(
 
 
 @njit(cache=True, nogil=True)
+def gather_skew(
+    faces: IntArray,
+    start: Int32Array,
+    corner: Int32Array,
+    indptr: Int32Array,
+    indices: Int32Array,
+    slopes: FloatArray,
+) -> FloatArray:
+    """Values (t, nnz) on the pattern: sums over faces of s_j − s_i, slopes s (m, 3, t)."""
+    t = slopes.shape[2]
+    values = np.zeros((t, len(indices)))
+    for i in range(len(indptr) - 1):
+        for p in range(start[i], start[i + 1]):
+            f, c = corner[p] // 3, corner[p] % 3
+            for step in (1, 2):
+                other = (c + step) % 3
+                entry = indptr[i]
+                while indices[entry] != faces[f, other]:
+                    entry += 1
+                for k in range(t):
+                    values[k, entry] += slopes[f, other, k] - slopes[f, c, k]
+    return values
+
+
+@njit(cache=True, nogil=True)
 def combine(basis: FloatArray, coefficients: FloatArray) -> FloatArray:
     """Linear combinations (angles, nnz) of three rows (3, nnz) with coefficients (angles, 3)."""
     angles, nnz = len(coefficients), basis.shape[1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,9 @@ class AngleStack:
         Where in a row of values the diagonal entries are.
     reference_diagonal : (a, n)
         Diagonals of the operators at ω = 0, for the "reference" rescaling.
+    drift : (a, nnz), optional
+        Skew part of each operator, of [`directed_stack`][finsler.directed_stack]: the operator is
+        S⁻¹(W + C). Then `theta` of a row with drift is measured from the oriented field.
     """
 
     theta: FloatArray
@@ -46,6 +49,37 @@ class AngleStack:
     mass: FloatArray
     diagonal: NDArray[np.int32]
     reference_diagonal: FloatArray
+    drift: FloatArray | None = None
+
+    @classmethod
+    def join(cls, stacks: Sequence[AngleStack]) -> AngleStack:
+        """Several stacks of one mesh as one, e.g. some angles anisotropic and some directed.
+
+        Raises
+        ------
+        InputError
+            None, or stacks of different meshes.
+        """
+        if not stacks:
+            raise InputError("there is no stack to join")
+        first = stacks[0]
+        for other in stacks[1:]:
+            same = np.array_equal(first.indptr, other.indptr)
+            same = same and np.array_equal(first.indices, other.indices)
+            # Tangent bases of different kinds round areas differently.
+            if not (same and np.allclose(first.mass, other.mass, rtol=1e-9, atol=0.0)):
+                raise InputError("the stacks belong to different meshes; make them from one")
+        drift = None
+        if any(stack.drift is not None for stack in stacks):
+            rows = [np.zeros_like(s.values) if s.drift is None else s.drift for s in stacks]
+            drift = np.concatenate(rows)
+        return replace(
+            first,
+            theta=np.concatenate([stack.theta for stack in stacks]),
+            values=np.concatenate([stack.values for stack in stacks]),
+            reference_diagonal=np.concatenate([stack.reference_diagonal for stack in stacks]),
+            drift=drift,
+        )
 
     @classmethod
     def single(
@@ -73,10 +107,16 @@ class AngleStack:
         return len(self.theta)
 
     def __getitem__(self, angle: int) -> Laplacian:
-        """The operator at one angle; its stiffness shares memory with the stack."""
+        """The operator at one angle, without drift; its stiffness shares memory with the stack."""
         n = len(self.mass)
         csr = (self.values[angle], self.indices, self.indptr)
         return Laplacian(sparse.csr_array(csr, shape=(n, n)), self.mass)
+
+    def drift_matrix(self, angle: int) -> sparse.csr_array:
+        """C of one operator, skew: zero where it has no drift."""
+        n = len(self.mass)
+        values = np.zeros_like(self.values[angle]) if self.drift is None else self.drift[angle]
+        return sparse.csr_array((values, self.indices, self.indptr), shape=(n, n))
 
     def __iter__(self) -> Iterator[Laplacian]:
         return (self[angle] for angle in range(len(self)))
@@ -133,7 +173,7 @@ def _metric_stack(metric: RandersMetric, theta: FloatArray) -> AngleStack:
     from finsler.operator._compiled import combine
 
     margin = metric.margin()
-    weight, tensors = 1.0 / margin, _turning_tensors(metric)
+    weight, tensors = 1.0 / margin, turning_tensors(distinct_rows(metric.inverse_tensor()))
     coefficients = angle_coefficients(theta)
     parts = assemble(metric.mesh, metric.basis, tensors, weight)
     if np.ptp(weight) == 0.0:
@@ -151,11 +191,10 @@ def _metric_stack(metric: RandersMetric, theta: FloatArray) -> AngleStack:
     )
 
 
-def _turning_tensors(metric: RandersMetric) -> FloatArray:
-    """Of M⁻¹ = a I + S: a I, S and JS as (m, 3, 3), or (1, 3, 3) where all faces have one M."""
-    inverse = distinct_rows(metric.inverse_tensor())
-    mean = 0.5 * (inverse[:, 0, 0] + inverse[:, 1, 1])
-    half, mixed = 0.5 * (inverse[:, 0, 0] - inverse[:, 1, 1]), inverse[:, 0, 1]
+def turning_tensors(tensor: FloatArray) -> FloatArray:
+    """Of symmetric tensors a I + S, (m, 2, 2): a I, S and JS as D₁₁, D₁₂, D₂₂, (m, 3, 3)."""
+    mean = 0.5 * (tensor[:, 0, 0] + tensor[:, 1, 1])
+    half, mixed = 0.5 * (tensor[:, 0, 0] - tensor[:, 1, 1]), tensor[:, 0, 1]
     none = np.zeros_like(mean)
     rows = [mean, none, mean, half, mixed, -half, -mixed, half, mixed]
     return np.stack(rows, axis=1).reshape(-1, 3, 3)

@@ -24,7 +24,8 @@ _FAILURE = 1e-6
 class ChebyshevOperators:
     """Operators L̂_θ with spectrum in [−1, 1], on the pattern of the stack they come from.
 
-    L̂ acts on functions, so it is self-adjoint in the mass, not symmetric as an array.
+    L̂ acts on functions, so it is self-adjoint in the mass (but for a drift), not symmetric as an
+    array.
 
     Attributes
     ----------
@@ -53,7 +54,10 @@ class ChebyshevOperators:
 def chebyshev_operators(
     stack: AngleStack, *, normalization: str = "acscnn", bound: str = "lanczos"
 ) -> ChebyshevOperators:
-    """L̂ = 2 L'/λ_max − I, L' = S⁻¹ N W N, per angle.
+    """L̂ = 2 L'/λ_max − I, L' = S⁻¹ N (W + C) N, per angle; C = 0 but for directed operators.
+
+    N and λ_max are those of W. A drift moves the spectrum from [−1, 1] into an ellipse around it,
+    see [`growth_bound`][finsler.operator.growth.growth_bound].
 
     Parameters
     ----------
@@ -91,6 +95,9 @@ def chebyshev_operators(
         symmetric = stiffness * weight[rows] * weight[stack.indices]
         matrix = sparse.csr_array((symmetric, stack.indices, stack.indptr), shape=(n, n))
         lambda_max[angle] = largest_eigenvalue(matrix, bound=bound)
+        if stack.drift is not None:
+            # C becomes skew in the same way, so that N and λ_max are those of W.
+            symmetric += stack.drift[angle] * weight[rows] * weight[stack.indices]
         values[angle] = symmetric * (2.0 / lambda_max[angle])
         values[angle] *= half[stack.indices] / half[rows]
         values[angle, stack.diagonal] -= 1.0

@@ -91,3 +91,17 @@ def assemble(
     values = _compiled.gather(mesh.faces, start, corner, indptr, indices, diagonal, sides)
     mass = np.bincount(mesh.faces.ravel(), np.repeat(areas / 3.0, 3), mesh.n_vertices)
     return Assembly(indptr, indices, diagonal, values, np.asarray(mass, dtype=np.float64))
+
+
+def assemble_skew(mesh: TriMesh, assembly: Assembly, slopes: FloatArray) -> FloatArray:
+    """Values (t, nnz) of C_ij = Σ_faces s_j − s_i on the pattern of an assembly of the same mesh.
+
+    With slopes s_c = area/6 ⟨v, ∇φ_c⟩, (m, 3, t), this is ½ ∫ (φ_i ⟨v, ∇φ_j⟩ − φ_j ⟨v, ∇φ_i⟩).
+    """
+    from finsler.operator import _compiled
+
+    start, corner = _compiled.corners_by_vertex(mesh.faces, mesh.n_vertices)
+    made = _compiled.gather_skew(
+        mesh.faces, start, corner, assembly.indptr, assembly.indices, slopes
+    )
+    return np.asarray(made)
