@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from finsler.cli import demo as module
-from finsler.cli.demo_learning import QUICK
 from finsler.cli.main import app
 from finsler.data import Store
+from finsler.experiments.people import QUICK
 
 FIRST = {
     "shape.ply",

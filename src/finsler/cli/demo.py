@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finsler.cli import reports
+from finsler.cli.cluster_options import progress_bar
 from finsler.cli.demo_report import shape_blocks
 from finsler.cli.distance_pictures import camera_of, distance_panels
 from finsler.cli.options import wind_metric, working
 from finsler.cli.results import nearest_vertex
 from finsler.cli.trips import Trip, traced
+from finsler.storage.files import write_bytes
+from finsler.storage.record import record
 
 if TYPE_CHECKING:
     from finsler.frames import FaceFrames
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 # Across the line of sight, at a bit more than half the traveller's speed.
 _WIND = (0.6, 0.0, 0.0)
+# Between two lines of progress, where there is no terminal for a bar.
+_EPOCHS_A_LINE = 5
 
 
 def demo(
@@ -47,9 +52,6 @@ def demo(
     seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
     `summary.json` has the figures of both, and `report.html` shows everything in one page.
     """
-    from finsler.storage.files import write_bytes
-    from finsler.storage.record import record
-
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
     found, blocks = _one_shape(out, frequency, config)
@@ -57,13 +59,46 @@ def demo(
     if find_spec("torch") is None:
         print("learning   left out, as it needs torch: pip install 'finsler[learn]'")
     else:
-        from finsler.cli.demo_learning import FULL, QUICK, learn
-
-        summary["learning"], learned = learn(out, QUICK if quick else FULL)
+        summary["learning"], learned = _people(out, quick)
         blocks += learned
     write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
     report = reports.write(out / reports.NAME, "finsler demo", blocks, config)
     print(f"Wrote {out}: open {report} in a browser, or look at the pictures there")
+
+
+def _people(out: Path, quick: bool) -> tuple[dict[str, Any], list[Html]]:
+    """Learn from synthetic people; the figures and the page. Needs torch."""
+    from finsler.experiments import Trial
+    from finsler.experiments.people import FULL, QUICK, learn_people
+    from finsler.view.people import draw_people, people_blocks, people_views
+
+    lesson = QUICK if quick else FULL
+    print(
+        f"people     {lesson.train} to learn from, {lesson.test} held out, of other bodies in other"
+        f" poses; {lesson.vertices} vertices"
+    )
+    with progress_bar() as bar:
+        total = 2 * (lesson.train + lesson.test + 1)
+        shapes = bar.add_task("operators and descriptors", total=total)
+        epochs = bar.add_task("training", total=2 * lesson.epochs)
+
+        def show(trial: Trial, metrics: dict[str, Any]) -> None:
+            epoch = metrics["epoch"]
+            text = f"training {trial.method.name}: loss {metrics['loss']:.2f}"
+            bar.update(epochs, advance=1, description=text)
+            if bar.disable and (epoch % _EPOCHS_A_LINE == 0 or epoch == lesson.epochs):
+                print(f"{'':11}{text}, epoch {epoch} of {lesson.epochs}", flush=True)
+
+        learned = learn_people(
+            out, lesson, on_shape=lambda trial, name: bar.advance(shapes), on_epoch=show
+        )
+    for name, row in learned.shares().items():
+        print(f"{'':11}{name:18} {100 * row['within_0.05']:3.0f}% within 0.05 of the truth")
+    write_bytes(out / "table.md", learned.table().encode())
+    views = people_views(learned)
+    with working("figures"):
+        draw_people(out, learned, views)
+    return learned.summary(), people_blocks(learned, views)
 
 
 def _one_shape(

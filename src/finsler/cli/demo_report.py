@@ -1,19 +1,18 @@
-"""The report of `finsler demo`: the shape with its functions, and people with what was learned."""
+"""The page of `finsler demo` about one shape: its functions, eigenvalues and distances."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from finsler.cli.distance_pictures import camera_of, distance_panels
 
 if TYPE_CHECKING:
     from finsler.analysis import Spectrum
     from finsler.cli.trips import Trip
-    from finsler.evaluation import Evaluation
     from finsler.mesh import TriMesh
     from finsler.typing import FloatArray
-    from finsler.view.report import Html, View
+    from finsler.view.report import Html
 
 
 def shape_blocks(
@@ -46,34 +45,4 @@ def shape_blocks(
             "Distances in a wind",
             scene(wind, camera=camera_of(mesh, trips, source), caption="There, back, difference."),
         ),
-    ]
-
-
-def learning_blocks(
-    table: str,
-    found: Evaluation,
-    histories: Mapping[str, Sequence[Mapping[str, Any]]],
-    people: Sequence[View],
-) -> list[Html]:
-    """Table, error curves, learning curves, and people coloured by match."""
-    from finsler.view.report import (
-        error_chart,
-        interval_curve,
-        learning_charts,
-        markdown,
-        scene,
-        section,
-    )
-
-    scores = {name: run.named for name, run in found.runs.items()}
-    curves = [interval_curve(name, [score]) for name, score in scores.items() if score]
-    caption = (
-        "A vertex has the colour of its place on the reference: the distance there from the left"
-        " hand. Pointing at a vertex marks the place that the network predicts for it."
-    )
-    return [
-        section("Correspondence of synthetic people", markdown(table)),
-        section("People that the network has not seen", scene(people, caption=caption)),
-        section("Error curves", error_chart(curves)),
-        section("Learning curves", learning_charts(histories)),
     ]

@@ -12,6 +12,7 @@ from finsler.evaluation.curves import (
 )
 from finsler.evaluation.distances import (
     CacheWarning,
+    Distances,
     DistancesOnDemand,
     ReferenceDistances,
     choose_distances,
@@ -46,6 +47,7 @@ __all__ = [
     "UNITS",
     "VERTICES",
     "CacheWarning",
+    "Distances",
     "DistancesOnDemand",
     "Evaluation",
     "Interval",
