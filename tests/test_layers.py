@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -135,3 +137,15 @@ print(finsler.spectrum(stack[0], 10).eigenvalues.shape)
             [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, check=False
         )
     assert done.stdout.strip() == "(10,)", done.stderr
+
+
+def test_pytest_hides_triton_kernels_and_no_doctests():
+    root = Path(__file__).parents[1]
+    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["pytest"]
+    options = settings["ini_options"]["addopts"].split()
+    globs = [o.partition("=")[2] for o in options if o.startswith("--ignore")]
+    hidden = [p for p in SOURCE.rglob("*.py") if any(fnmatch(str(p), glob) for glob in globs)]
+    assert hidden
+    for path in hidden:
+        text = path.read_text(encoding="utf-8")
+        assert "import triton" in text and ">>>" not in text, path

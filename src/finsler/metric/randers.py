@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -186,8 +187,7 @@ class RandersMetric:
 
     def drift_squared(self) -> FloatArray:
         """⟨ω, M⁻¹ω⟩ = ‖ω‖²_{M⁻¹} per face, (m,): 0 where F is symmetric, 1 where it degenerates."""
-        raised = _apply(_inverse(self.M), self.omega)
-        return np.asarray(np.einsum("fi,fi->f", self.omega, raised))
+        return np.asarray(drift_squared(_inverse(self.M), self.omega))
 
     def margin(self) -> FloatArray:
         """λ = 1 − ⟨ω, M⁻¹ω⟩ per face, (m,): how far the metric is from losing validity."""
@@ -220,6 +220,13 @@ def require_anisotropy(alpha: float) -> None:
     """Raise unless α is a finite number above −1, so that H_α is positive definite."""
     if not (np.isfinite(alpha) and alpha > -1.0):
         raise InputError(f"alpha is {alpha}; it must be a finite number above -1 (0 is isotropic)")
+
+
+def drift_squared(inverse: Any, omega: Any) -> Any:
+    """⟨ω, M⁻¹ω⟩ from M⁻¹ (..., 2, 2) and ω (..., 2), as arrays or as torch tensors."""
+    x, y = omega[..., 0], omega[..., 1]
+    mixed = inverse[..., 0, 1] + inverse[..., 1, 0]
+    return inverse[..., 0, 0] * x * x + mixed * x * y + inverse[..., 1, 1] * y * y
 
 
 def require_below_one(drift_squared: FloatArray) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from finsler.errors import InputError
-from finsler.metric.randers import require_anisotropy, require_below_one
+from finsler.metric.randers import drift_squared, require_anisotropy, require_below_one
 from finsler.nn.geometry import MeshGeometry
 from finsler.operator.angles import angle_coefficients, angles_of
 from finsler.operator.rescale import lanczos_margin
@@ -57,11 +57,10 @@ def randers_diffusivity(M: Tensor, omega: Tensor) -> Tensor:
     determinant = a * d - b * b
     _require_positive(a, determinant)
     inverse = torch.stack([d, -b, -b, a], dim=-1).reshape(M.shape) / determinant[..., None, None]
-    drift_squared = torch.einsum("...i,...ij,...j->...", omega, inverse, omega)
-    worst = drift_squared.detach().reshape(-1, drift_squared.shape[-1]).amax(dim=0)
+    drift: Tensor = drift_squared(inverse, omega)
+    worst = drift.detach().reshape(-1, drift.shape[-1]).amax(dim=0)
     require_below_one(worst.double().cpu().numpy())
-    made: Tensor = inverse / (1.0 - drift_squared)[..., None, None]
-    return made
+    return inverse / (1.0 - drift)[..., None, None]
 
 
 def assemble_torch(geometry: MeshGeometry, diffusivity: Tensor) -> Tensor:
