@@ -91,7 +91,7 @@ class Visit:
     def pixel_of(self, vertex):
         """Where a vertex is drawn: the pinhole camera of the session, written out."""
         camera = self.session._client.camera
-        place = self.page.scene.place(0, self.page.scene.surfaces[0].mesh.vertices[vertex])
+        place = self.page.scene.to_page(0, self.page.scene.surfaces[0].mesh.vertices[vertex])
         ahead = camera.look_at - camera.position
         ahead = ahead / np.linalg.norm(ahead)
         right = np.cross(ahead, camera.up_direction)
@@ -136,7 +136,7 @@ def seen_vertices(visit):
     """Vertices of the convex mesh on the camera's side, in the open part of the picture."""
     surface = visit.page.scene.surfaces[0].mesh
     camera = visit.session._client.camera.position
-    away = camera - visit.page.scene.place(0, surface.vertices)
+    away = camera - visit.page.scene.to_page(0, surface.vertices)
     slope = np.einsum("vi,vi->v", vertex_normals(surface), away) / np.linalg.norm(away, axis=1)
     pixels = np.array([visit.pixel_of(v) for v in range(surface.n_vertices)])
     open_part = (pixels[:, 0] < OPEN["width"] - 10) & (pixels[:, 1] > OPEN["y"] + 10)
@@ -161,7 +161,7 @@ def test_sliders_and_choices_change_the_colours(visit):
     assert np.abs(later - heat).max() > 60
     visit.after(lambda: visit.choose(Shown.there))
     visit.after(lambda: visit.slide("alpha", 30))
-    assert visit.session.drawn.settings.metric.alpha == 30.0
+    assert visit.session.drawn.settings.operator.alpha == 30.0
 
 
 def test_a_metric_that_is_none_is_explained_and_the_picture_stays(visit):
@@ -174,7 +174,7 @@ def test_a_metric_that_is_none_is_explained_and_the_picture_stays(visit):
     visit.tab.get_by_text("lower tau").wait_for()
     assert visit.session.drawn is drawn
     visit.after(lambda: visit.slide("tau", 0.9))
-    assert visit.session.drawn.settings.metric.tau == 0.9
+    assert visit.session.drawn.settings.operator.tau == 0.9
 
 
 def test_browsers_do_not_see_each_others_choices(browser, visit, page):

@@ -10,27 +10,27 @@ import trimesh
 import finsler
 from finsler.errors import InputError
 from finsler.mesh import primitives
+from finsler.operator import OperatorSpec
 from finsler.view.colors import GREY
 from finsler.view.panel import Camera, Panel, resolve_colors
-from finsler.view.web import Anisotropy, Scene, Settings, Shown
-from finsler.view.web import surface as surface_module
+from finsler.view.web import Scene, Settings, Shown, functions
 from finsler.view.web.drawing import as_glb, colors_and_levels, vertex_colors
+from finsler.view.web.functions import MeshFunctions
 from finsler.view.web.scene import Picked
-from finsler.view.web.surface import Surface
 from finsler.view.web.worker import Worker
 
 MESH = primitives.bumpy_sphere(6)
 MASS = finsler.lbo(MESH).mass
-TWISTED = Anisotropy(alpha=4.0, tau=1.2, theta=30.0)
+TWISTED = {"operator": OperatorSpec(alpha=4.0, tau=1.2), "theta": 30.0}
 
 
 @pytest.fixture(scope="module")
 def surface():
-    return Surface(MESH)
+    return MeshFunctions(MESH)
 
 
 def at(shown, **choices):
-    return Settings(shown=shown, **{"metric": TWISTED, **choices})
+    return Settings(shown=shown, **{**TWISTED, **choices})
 
 
 def two_spheres():
@@ -74,60 +74,71 @@ def test_the_way_there_from_here_is_the_way_back_from_there(surface):
     difference = surface.values(at(Shown.difference), 8)
     assert np.array_equal(difference, there - surface.values(at(Shown.back), 8))
     assert np.abs(difference).max() > 0.1 * there.max()
-    still = Anisotropy(alpha=4.0, tau=0.0)
-    assert not surface.values(at(Shown.difference, metric=still), 8).any()
+    still = OperatorSpec(alpha=4.0, tau=0.0)
+    assert not surface.values(at(Shown.difference, operator=still), 8).any()
 
 
 def test_omega_that_follows_curvature_changes_the_kernel(surface):
     constant, curved = (
-        surface.values(at(Shown.wide, metric=Anisotropy(omega=kind)), 8)
+        surface.values(at(Shown.wide, operator=OperatorSpec(omega=kind)), 8)
         for kind in ("constant", "curved")
     )
     assert np.abs(constant - curved).max() > 0.01 * np.abs(constant).max()
 
 
+def test_the_page_shows_the_operators_that_a_spec_means(surface):
+    meant = OperatorSpec(omega="curved", smoothing=3)
+    shown = surface.values(at(Shown.there, operator=meant), 8)
+    assert np.array_equal(shown, finsler.randers_distance(meant.metric(MESH, np.radians(30.0)), 8))
+    usual = surface.values(at(Shown.there, operator=OperatorSpec(omega="curved")), 8)
+    assert np.abs(shown - usual).max() > 0.01
+
+
 def test_a_metric_that_is_none_is_refused_with_a_remedy(surface):
     with pytest.raises(InputError, match="lower tau"):
-        surface.values(at(Shown.there, metric=Anisotropy(alpha=0.0, tau=1.5)), 0)
+        surface.values(at(Shown.there, operator=OperatorSpec(alpha=0.0, tau=1.5)), 0)
 
 
 def test_a_spectrum_is_computed_once_for_a_metric(monkeypatch):
     calls = []
-    plain = surface_module.spectrum
-    monkeypatch.setattr(surface_module, "spectrum", lambda *a: calls.append(1) or plain(*a))
-    fresh = Surface(primitives.sphere(4))
+    plain = functions.spectrum
+    monkeypatch.setattr(functions, "spectrum", lambda *a: calls.append(1) or plain(*a))
+    fresh = MeshFunctions(primitives.sphere(4))
     for vertex, order in ((0, 3), (7, 3), (7, 9)):
         fresh.values(at(Shown.wide, order=order), vertex)
     assert len(calls) == 1
-    fresh.values(at(Shown.wide, metric=Anisotropy(theta=10.0)), 0)
+    fresh.values(at(Shown.wide, theta=10.0), 0)
     assert len(calls) == 2
 
 
+def along_axes(surface):
+    segments = (surface.direction_segments(OperatorSpec(), axis) for axis in ("max", "min"))
+    return [np.diff(ends, axis=1)[:, 0] for ends in segments]
+
+
 def test_directions_are_tangent_perpendicular_and_equally_long(surface):
-    ways = [np.diff(surface.direction_segments(axis), axis=1)[:, 0] for axis in ("max", "min")]
+    ways = along_axes(surface)
     lengths = [np.linalg.norm(way, axis=1) for way in ways]
     assert np.allclose(lengths, lengths[0][0])
     assert np.abs(np.einsum("fi,fi->f", *ways)).max() < 1e-12
     faces = np.unique(np.linspace(0, MESH.n_faces - 1, len(ways[0])).astype(int))
-    assert np.abs(np.einsum("fi,fi->f", ways[0], surface.frames.normal[faces])).max() < 1e-12
+    assert np.abs(np.einsum("fi,fi->f", ways[0], surface.frames(10).normal[faces])).max() < 1e-12
 
 
 def test_omega_turns_with_theta_and_is_as_long_as_its_strength(surface):
-    along_max, along_min = (
-        np.diff(surface.direction_segments(axis), axis=1)[:, 0] for axis in ("max", "min")
-    )
+    along_max, along_min = along_axes(surface)
     for theta, along in ((0.0, along_max), (90.0, along_min)):
-        arrows = surface.omega_arrows(Anisotropy(alpha=3.0, tau=1.0, theta=theta))
+        arrows = surface.omega_arrows(OperatorSpec(alpha=3.0, tau=1.0), theta)
         # The strength is tau/√(1 + alpha), one half.
         assert np.allclose(np.diff(arrows, axis=1)[:, 0], 0.5 * along, atol=1e-12)
-    assert surface.omega_arrows(Anisotropy(tau=0.0)).shape == (0, 2, 3)
+    assert surface.omega_arrows(OperatorSpec(tau=0.0), 0.0).shape == (0, 2, 3)
 
 
 def test_a_ray_picks_the_vertex_that_it_meets_first():
     scene = Scene(MESH, primitives.sphere(5))
     for i, vertex in ((0, 40), (0, 311), (1, 17)):
         surface = scene.surfaces[i].mesh
-        target = scene.place(i, surface.vertices[vertex])
+        target = scene.to_page(i, surface.vertices[vertex])
         outward = surface.vertices[vertex] / np.linalg.norm(surface.vertices[vertex])
         # A little aside of the vertex, where it is still the nearest corner.
         aside = 0.02 * np.cross(outward, [0.3, 0.5, 0.2])
@@ -138,7 +149,7 @@ def test_a_ray_picks_the_vertex_that_it_meets_first():
 def test_two_meshes_stand_apart_at_the_same_size():
     large = finsler.TriMesh(100.0 * MESH.vertices, MESH.faces)
     scene = Scene(MESH, large)
-    left, right = (scene.place(i, s.mesh.vertices) for i, s in enumerate(scene.surfaces))
+    left, right = (scene.to_page(i, s.mesh.vertices) for i, s in enumerate(scene.surfaces))
     shift = right - left
     assert np.allclose(shift, shift[0]) and abs(shift[0] @ Camera().direction) < 1e-12
     # Seen by the usual camera there is a gap of 0.3 between them.
@@ -168,8 +179,8 @@ def test_partners_have_one_colour_and_lines_between_them():
     assert np.array_equal(first[known], second[send[known]]) and np.array_equal(first[10], GREY)
     assert len(np.unique(second, axis=0)) > 50
     lines = scene.lines(selected=(20, send[20]))
-    assert np.allclose(lines[0, 0], scene.place(0, MESH.vertices[20]))
-    assert np.allclose(lines[0, 1], scene.place(1, MESH.vertices[send[20]]))
+    assert np.allclose(lines[0, 0], scene.to_page(0, MESH.vertices[20]))
+    assert np.allclose(lines[0, 1], scene.to_page(1, MESH.vertices[send[20]]))
     assert len(scene.lines((10, None))) == len(lines) - 1 == 60
     assert Scene(MESH, MESH).lines().shape == (0, 2, 3)
 
@@ -187,9 +198,9 @@ def test_both_meshes_are_coloured_on_one_scale():
 def test_what_no_way_leads_to_is_grey():
     mesh = two_spheres()
     half = mesh.n_vertices // 2
-    metric = Anisotropy(alpha=0.0, tau=0.0)
+    operator = OperatorSpec(alpha=0.0, tau=0.0)
     for shown in (Shown.there, Shown.difference):
-        [panel] = Scene(mesh).panels(at(shown, selected=(0,), metric=metric))
+        [panel] = Scene(mesh).panels(at(shown, selected=(0,), operator=operator))
         colors = vertex_colors(panel)
         assert np.array_equal(colors[half:], np.tile(GREY, (half, 1)))
         assert not (colors[:half] == GREY).all(axis=1).any()

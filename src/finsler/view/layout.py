@@ -129,8 +129,8 @@ def _draw_row(sheet: Sheet, figure: Figure, i: int, images: Sequence[NDArray[np.
         axes.set_axis_off()
         axes.set_title(panel.title, pad=2)
         if sheet.has_bars_below(i) and panel.clim is not None:
-            place = left + (width - length) // 2, top + height + sheet.px(_BAR_GAP)
-            bar = sheet.axes(figure, *place, (length, thickness))
+            corner = left + (width - length) // 2, top + height + sheet.px(_BAR_GAP)
+            bar = sheet.axes(figure, *corner, (length, thickness))
             _draw_bar(figure, bar, [panel], "horizontal")
     if sheet.row_labels:
         middle = 1 - (top + 0.5 * height) / sheet.size[1]
@@ -139,8 +139,8 @@ def _draw_row(sheet: Sheet, figure: Figure, i: int, images: Sequence[NDArray[np.
         figure.text(x, middle, label, rotation="vertical", ha="center", va="center")
     if sheet.has_side_bar(i):
         length = round(_SIDE_BAR_SHARE * height)
-        place = sheet.right + sheet.px(_BAR_GAP), top + (height - length) // 2
-        bar = sheet.axes(figure, *place, (thickness, length))
+        corner = sheet.right + sheet.px(_BAR_GAP), top + (height - length) // 2
+        bar = sheet.axes(figure, *corner, (thickness, length))
         _draw_bar(figure, bar, sheet.rows[i], "vertical")
 
 

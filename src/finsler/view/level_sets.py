@@ -35,9 +35,10 @@ def distance_panels(
     paths : sequence of (p, 3), optional
         Corners of a polyline for each distance, or None; the difference shows all.
     """
-    found = [np.asarray(values, dtype=np.float64) for values in distances.values()]
-    lines = [None] * len(found) if paths is None else list(paths)
-    step, top = level_steps(found)
+    arrays = [np.asarray(values, dtype=np.float64) for values in distances.values()]
+    given = [None] * len(arrays) if paths is None else list(paths)
+    lines = [None if line is None else np.asarray(line, dtype=np.float64) for line in given]
+    step, top = level_steps(arrays)
     panels = [
         Panel(
             mesh,
@@ -49,12 +50,12 @@ def distance_panels(
             bands=round(top / step),
             grey_from=_grey_from(values, top),
         )
-        for title, values, line in zip(distances, found, lines, strict=True)
+        for title, values, line in zip(distances, arrays, lines, strict=True)
     ]
-    if len(found) != 2:
+    if len(arrays) != 2:
         return panels
-    drawn = [np.asarray(line, dtype=np.float64) for line in lines if line is not None]
-    return [*panels, _difference(mesh, found, source, np.concatenate(drawn) if drawn else None)]
+    drawn = [line for line in lines if line is not None]
+    return [*panels, _difference(mesh, arrays, source, np.concatenate(drawn) if drawn else None)]
 
 
 def front_panel(
@@ -80,12 +81,12 @@ def level_steps(distances: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def _difference(
-    mesh: TriMesh, found: Sequence[FloatArray], source: int, path: FloatArray | None
+    mesh: TriMesh, arrays: Sequence[FloatArray], source: int, path: FloatArray | None
 ) -> Panel:
     with np.errstate(invalid="ignore"):
-        values = found[0] - found[1]
+        values = arrays[0] - arrays[1]
     # Roundoff is not drawn as if it were something.
-    largest = max(float(np.nanmax(np.abs(values))), 1e-6 * level_steps(found)[1])
+    largest = max(float(np.nanmax(np.abs(values))), 1e-6 * level_steps(arrays)[1])
     step, top = _rounded(largest, _LEVELS // 2)
     return Panel(
         mesh,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,37 +79,22 @@ class Panel:
     grey_from: float | None = None
     colors: FloatArray | None = None
 
-    def __init__(
-        self,
-        mesh: TriMesh,
-        scalars: ArrayLike | None = None,
-        title: str = "",
-        cmap: str | None = None,
-        clim: tuple[float, float] | None = None,
-        arrows: tuple[ArrayLike, ArrayLike] | None = None,
-        marker: int | None = None,
-        path: ArrayLike | None = None,
-        bands: int | None = None,
-        grey_from: float | None = None,
-        colors: ArrayLike | None = None,
-    ) -> None:
-        if scalars is not None and colors is not None:
+    def __post_init__(self) -> None:
+        if self.scalars is not None and self.colors is not None:
             raise InputError("a panel has scalars or colours of its vertices, not both")
-        values = {
-            "mesh": mesh,
-            "scalars": None if scalars is None else _checked_scalars(mesh, scalars),
-            "title": title,
-            "cmap": cmap,
-            "clim": None if clim is None else _checked_clim(clim),
-            "arrows": None if arrows is None else _checked_arrows(*arrows),
-            "marker": None if marker is None else _checked_marker(mesh, marker),
-            "path": None if path is None else _checked_path(path),
-            "bands": None if bands is None else _checked_bands(bands),
-            "grey_from": grey_from,
-            "colors": None if colors is None else _checked_colors(mesh, colors),
+        checks: dict[str, Callable[[Any], Any]] = {
+            "scalars": lambda values: _checked_scalars(self.mesh, values),
+            "clim": _checked_clim,
+            "arrows": lambda both: _checked_arrows(*both),
+            "marker": lambda vertex: _checked_marker(self.mesh, vertex),
+            "path": _checked_path,
+            "bands": _checked_bands,
+            "colors": lambda values: _checked_colors(self.mesh, values),
         }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        for name, check in checks.items():
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, check(given))
 
 
 @dataclass(frozen=True)

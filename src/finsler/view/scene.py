@@ -38,7 +38,7 @@ _SHARP_COSINE = np.cos(np.radians(40.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class DrawnSurface:
     """Triangles that share no corner.
 
     `corners` and `normals` are (m, 3 corners, 3). The colour is `color`, RGB in 0..1, or, where
@@ -113,7 +113,7 @@ def view_of(mesh: TriMesh, camera: Camera, width: int, height: int) -> View:
     return View(axes, center, radius, _MARGIN * extent / camera.zoom, width, height)
 
 
-def scene_of(panel: Panel, view: View, table: FloatArray) -> list[Surface]:
+def scene_of(panel: Panel, view: View, table: FloatArray) -> list[DrawnSurface]:
     """The triangles of a panel: its mesh, then its marker, path and arrows.
 
     Scalars are coloured by the rows of `table` (k, 3), spread over the `clim` of the panel.
@@ -122,8 +122,8 @@ def scene_of(panel: Panel, view: View, table: FloatArray) -> list[Surface]:
     _, radius = bounding_sphere(panel.mesh)
     if panel.marker is not None:
         ball = _ball()
-        place = panel.mesh.vertices[panel.marker]
-        surfaces.append(Surface(place + _MARKER_RADIUS * radius * ball, ball, MARKER_COLOR))
+        center = panel.mesh.vertices[panel.marker]
+        surfaces.append(DrawnSurface(center + _MARKER_RADIUS * radius * ball, ball, MARKER_COLOR))
     if panel.path is not None and len(panel.path) > 0:
         surfaces.append(_tube(panel.path, _PATH_RADIUS * radius))
     if panel.arrows is not None:
@@ -135,7 +135,7 @@ def scene_of(panel: Panel, view: View, table: FloatArray) -> list[Surface]:
     return surfaces
 
 
-def _mesh_surface(panel: Panel, table: FloatArray) -> Surface:
+def _mesh_surface(panel: Panel, table: FloatArray) -> DrawnSurface:
     mesh = panel.mesh
     flat = face_normals(mesh)
     smooth = _averaged_normals(mesh, flat)[mesh.faces]
@@ -143,12 +143,12 @@ def _mesh_surface(panel: Panel, table: FloatArray) -> Surface:
     normals = np.where(sharp[..., None], flat[:, None, :], smooth)
     corners = mesh.vertices[mesh.faces]
     if panel.colors is not None:
-        return Surface(corners, normals, colors=panel.colors[mesh.faces])
+        return DrawnSurface(corners, normals, colors=panel.colors[mesh.faces])
     if panel.scalars is None or panel.clim is None:
-        return Surface(corners, normals)
+        return DrawnSurface(corners, normals)
     low, high = panel.clim
     levels = (panel.scalars[mesh.faces] - low) / (high - low)
-    return Surface(corners, normals, levels=levels, table=table)
+    return DrawnSurface(corners, normals, levels=levels, table=table)
 
 
 def _averaged_normals(mesh: TriMesh, flat: FloatArray) -> FloatArray:
@@ -201,7 +201,7 @@ def _frames_along(vectors: FloatArray) -> FloatArray:
     return np.stack([along, side, np.cross(along, side)], axis=1)
 
 
-def _tube(points: FloatArray, radius: float) -> Surface:
+def _tube(points: FloatArray, radius: float) -> DrawnSurface:
     """A cylinder around each piece of a polyline and a ball at each of its corners."""
     steps = np.diff(points, axis=0)
     lengths = np.linalg.norm(steps, axis=1)
@@ -215,10 +215,10 @@ def _tube(points: FloatArray, radius: float) -> Surface:
     balls = points[:, None, None, :] + radius * ball
     normals = [outward.reshape(-1, 3, 3), np.tile(ball, (len(points), 1, 1))]
     corners = [cylinders.reshape(-1, 3, 3), balls.reshape(-1, 3, 3)]
-    return Surface(np.concatenate(corners), np.concatenate(normals), MARKER_COLOR)
+    return DrawnSurface(np.concatenate(corners), np.concatenate(normals), MARKER_COLOR)
 
 
-def _arrow_surface(origins: FloatArray, vectors: FloatArray) -> list[Surface]:
+def _arrow_surface(origins: FloatArray, vectors: FloatArray) -> list[DrawnSurface]:
     lengths = np.linalg.norm(vectors, axis=1)
     origins, vectors, lengths = (a[lengths > 0] for a in (origins, vectors, lengths))
     if len(vectors) == 0:
@@ -229,4 +229,4 @@ def _arrow_surface(origins: FloatArray, vectors: FloatArray) -> list[Surface]:
     corners = np.einsum("p,tcj,pji->ptci", lengths, unit, frame) + origins[:, None, None, :]
     corners = corners.reshape(-1, 3, 3)
     flat = _unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
-    return [Surface(corners, np.repeat(flat[:, None, :], 3, axis=1), ARROW_COLOR)]
+    return [DrawnSurface(corners, np.repeat(flat[:, None, :], 3, axis=1), ARROW_COLOR)]

@@ -52,12 +52,12 @@ def figure_kernels(
     degrees : sequence of float
         The angle of each, for its title; none for an isotropic operator.
     """
-    found = [np.asarray(kernel, dtype=np.float64) for kernel in kernels]
-    titles = [rf"$\theta$ = {angle:g}°" for angle in degrees] or [""] * len(found)
-    if len(titles) != len(found):
-        raise InputError(f"there are {len(titles)} angles for {len(found)} kernels")
-    panels = [Panel(mesh, g, title) for g, title in zip(found, titles, strict=True)]
-    return save_figure(path, in_rows(panels), camera=_camera_near(mesh, vertex, found))
+    values = [np.asarray(kernel, dtype=np.float64) for kernel in kernels]
+    titles = [rf"$\theta$ = {angle:g}°" for angle in degrees] or [""] * len(values)
+    if len(titles) != len(values):
+        raise InputError(f"there are {len(titles)} angles for {len(values)} kernels")
+    panels = [Panel(mesh, g, title) for g, title in zip(values, titles, strict=True)]
+    return save_figure(path, in_rows(panels), camera=_camera_near(mesh, vertex, values))
 
 
 def figure_eigenfunctions(
@@ -96,15 +96,15 @@ def heat_panels(
     mesh: TriMesh, functions: Sequence[ArrayLike], titles: Sequence[str], marker: int | None
 ) -> list[Panel]:
     """Each from 0 to its hottest point, or all around 0 where one of them is cold somewhere."""
-    found = [np.asarray(u, dtype=np.float64) for u in functions]
-    if len(titles) != len(found):
-        raise InputError(f"there are {len(titles)} titles or times for {len(found)} functions")
-    tops = [float(abs(u).max()) or 1.0 for u in found]
-    signed = any(float(u.min()) < -_SMALL * top for u, top in zip(found, tops, strict=True))
+    values = [np.asarray(u, dtype=np.float64) for u in functions]
+    if len(titles) != len(values):
+        raise InputError(f"there are {len(titles)} titles or times for {len(values)} functions")
+    tops = [float(abs(u).max()) or 1.0 for u in values]
+    signed = any(float(u.min()) < -_SMALL * top for u, top in zip(values, tops, strict=True))
     cmap = DIVERGING if signed else _HEAT
     return [
         Panel(mesh, u, title, cmap=cmap, clim=(-top if signed else 0.0, top), marker=marker)
-        for u, title, top in zip(found, titles, tops, strict=True)
+        for u, title, top in zip(values, titles, tops, strict=True)
     ]
 
 
@@ -177,27 +177,27 @@ def figure_correspondence(
         shown = names if number == 0 else [""] * len(shapes)
         rows.append(
             [
-                _carried(mesh, target, np.asarray(found), function, title)
-                for mesh, found, title in zip(shapes, row, shown, strict=True)
+                _carried(mesh, target, np.asarray(vertex_map), function, title)
+                for mesh, vertex_map, title in zip(shapes, row, shown, strict=True)
             ]
         )
     return save_figure(path, rows, camera=camera, row_labels=["source", *maps])
 
 
 def _carried(
-    mesh: TriMesh, target: TriMesh, found: IntArray, function: ArrayLike | None, title: str
+    mesh: TriMesh, target: TriMesh, vertex_map: IntArray, function: ArrayLike | None, title: str
 ) -> Panel:
     """A mesh in the colours of its partners."""
     n = target.n_vertices
-    if found.shape != (mesh.n_vertices,) or found.dtype.kind not in "iu":
-        raise InputError(f"a map has shape {found.shape}; it must name a vertex for each vertex")
-    if len(found) and not 0 <= found.min() <= found.max() < n:
+    if vertex_map.shape != (mesh.n_vertices,) or vertex_map.dtype.kind not in "iu":
+        raise InputError(f"a map has shape {vertex_map.shape}; name a vertex for each vertex")
+    if len(vertex_map) and not 0 <= vertex_map.min() <= vertex_map.max() < n:
         raise InputError(f"a map names a vertex outside 0..{n - 1}, those of the target")
     if function is None:
-        return Panel(mesh, title=title, colors=position_colors(target)[found])
+        return Panel(mesh, title=title, colors=position_colors(target)[vertex_map])
     values = np.asarray(function, dtype=np.float64)
     clim = (float(values.min()), float(values.max()) + 1e-12)
-    return Panel(mesh, values[found], title, clim=clim, bands=_BANDS)
+    return Panel(mesh, values[vertex_map], title, clim=clim, bands=_BANDS)
 
 
 def position_colors(mesh: TriMesh) -> FloatArray:

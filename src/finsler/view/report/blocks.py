@@ -63,15 +63,15 @@ def markdown(text: str) -> Html:
 
     A heading of the first level is left out, as a page has its own title.
     """
-    found = []
+    blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = block.strip().splitlines()
         while lines and lines[0].startswith("#"):
             level, _, words = lines.pop(0).partition(" ")
-            found += [Html(f"<h2>{_inline(words)}</h2>")] if level == "##" else []
+            blocks += [Html(f"<h2>{_inline(words)}</h2>")] if level == "##" else []
         if lines:
-            found.append(_markdown_block(lines))
-    return joined(found)
+            blocks.append(_markdown_block(lines))
+    return joined(blocks)
 
 
 def _markdown_block(lines: Sequence[str]) -> Html:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from finsler.errors import InputError
 from finsler.typing import FloatArray
@@ -31,28 +32,22 @@ class Curve:
     """
 
     label: str
-    x: FloatArray
-    y: FloatArray
-    low: FloatArray | None = None
-    high: FloatArray | None = None
+    x: NDArray[Any]
+    y: NDArray[Any]
+    low: NDArray[Any] | None = None
+    high: NDArray[Any] | None = None
 
-    def __init__(
-        self,
-        label: str,
-        x: ArrayLike,
-        y: ArrayLike,
-        low: ArrayLike | None = None,
-        high: ArrayLike | None = None,
-    ) -> None:
-        arrays = {"x": x, "y": y, "low": low, "high": high}
+    def __post_init__(self) -> None:
+        arrays = {name: getattr(self, name) for name in ("x", "y", "low", "high")}
         given = {k: np.asarray(v, dtype=np.float64) for k, v in arrays.items() if v is not None}
         shapes = sorted({a.shape for a in given.values()})
         if len(shapes) > 1 or len(shapes[0]) != 1:
-            raise InputError(f"curve {label!r} has arrays of shapes {shapes}; give equal vectors")
+            raise InputError(
+                f"curve {self.label!r} has arrays of shapes {shapes}; give equal vectors"
+            )
         finite = np.isfinite(list(given.values())).all(axis=0)
-        object.__setattr__(self, "label", label)
-        for name in arrays:
-            object.__setattr__(self, name, given[name][finite] if name in given else None)
+        for name, values in given.items():
+            object.__setattr__(self, name, values[finite])
 
 
 @dataclass(frozen=True)

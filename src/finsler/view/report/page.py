@@ -71,10 +71,10 @@ def write_report(
 def _origin(record: Mapping[str, Any], command: str | None) -> Html:
     """How this was made."""
     line = [] if command is None else [Html(f"<pre>{escaped(command)}</pre>")]
-    found = {"versions": record["versions"], "machine": record["machine"]}
+    origin = {"versions": record["versions"], "machine": record["machine"]}
     titled = [
         Html(f"<h3>{escaped(name.capitalize())}</h3>\n{facts(values)}")
-        for name, values in {"configuration": record["config"], **found}.items()
+        for name, values in {"configuration": record["config"], **origin}.items()
     ]
     return section("How this was made", *line, *titled)
 

@@ -75,8 +75,8 @@ def learning_charts(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> Htm
 def _metric(
     label: str, history: Sequence[Mapping[str, Any]], key: str, factor: float = 1.0
 ) -> Curve:
-    found = [(epoch["epoch"], factor * epoch[key]) for epoch in history if key in epoch]
-    return Curve(label, [x for x, _ in found], [y for _, y in found])
+    points = [(epoch["epoch"], factor * epoch[key]) for epoch in history if key in epoch]
+    return Curve(label, *np.reshape(points, (-1, 2)).T)
 
 
 def _epoch_table(history: Sequence[Mapping[str, Any]]) -> Html:
@@ -85,22 +85,22 @@ def _epoch_table(history: Sequence[Mapping[str, Any]]) -> Html:
     return table([name.replace("_", " ") for name in names], rows)
 
 
-def evaluation_blocks(found: Evaluation) -> list[Html]:
+def evaluation_blocks(evaluation: Evaluation) -> list[Html]:
     """Figures, error curves with intervals over the runs, and the figures of each shape."""
     curves = [
         interval_curve(words, scores)
         for vertices, words in _VERTICES.items()
-        if (scores := _scores(found, vertices))
+        if (scores := _scores(evaluation, vertices))
     ]
-    size = _SIZES[found.unit]
+    size = _SIZES[evaluation.unit]
     return [
         section("Error curves", error_chart(curves, size)),
-        markdown(markdown_report(found)),
+        markdown(markdown_report(evaluation)),
     ]
 
 
-def _scores(found: Evaluation, vertices: Vertices) -> list[Score]:
-    scores: list[Score | None] = [getattr(run, vertices) for run in found.runs.values()]
+def _scores(evaluation: Evaluation, vertices: Vertices) -> list[Score]:
+    scores: list[Score | None] = [getattr(run, vertices) for run in evaluation.runs.values()]
     return [score for score in scores if score is not None]
 
 
@@ -109,9 +109,9 @@ def interval_curve(label: str, scores: Sequence[Score]) -> Curve:
     grid = scores[0].grid
     if len(scores) == 1:
         return Curve(label, grid, 100 * scores[0].curve)
-    found = [student_interval(shares) for shares in np.transpose([s.curve for s in scores])]
-    mean = np.array([interval.mean for interval in found])
-    half = np.array([interval.half_width for interval in found])
+    intervals = [student_interval(shares) for shares in np.transpose([s.curve for s in scores])]
+    mean = np.array([interval.mean for interval in intervals])
+    half = np.array([interval.half_width for interval in intervals])
     low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
     return Curve(f"{label}, 95% interval", grid, 100 * mean, 100 * low, 100 * high)
 
@@ -129,25 +129,25 @@ def error_chart(curves: Sequence[Curve], size: str = "√area") -> Html:
 def match_blocks(
     mesh_1: TriMesh,
     mesh_2: TriMesh,
-    found: Match,
+    result: Match,
     *,
     names: tuple[str, str] = ("A", "B"),
     seconds: float | None = None,
 ) -> list[Html]:
     """Both meshes with the colours of the second carried to the first, and how far to trust it."""
-    trust = found.confidence
+    trust = result.confidence
     numbers = {
-        "verdict": found.verdict.sentence,
-        "vertices": f"{len(found.map_12):,} sent to {len(found.map_21):,}",
-        "functional map": " × ".join(map(str, found.functional.shape)),
+        "verdict": result.verdict.sentence,
+        "vertices": f"{len(result.map_12):,} sent to {len(result.map_21):,}",
+        "functional map": " × ".join(map(str, result.functional.shape)),
         "mean confidence": f"{trust.mean():.3f}",
         f"confidence below {_DOUBTFUL}": f"{100 * (trust < _DOUBTFUL).mean():.1f}% of the vertices",
-        "mean round trip / √area": f"{found.cycle.mean():.4f}",
-        "longest round trip / √area": f"{found.cycle.max():.4f}",
-        "arrives right side up": f"{100 * found.orientation:.1f}% of the surface",
+        "mean round trip / √area": f"{result.cycle.mean():.4f}",
+        "longest round trip / √area": f"{result.cycle.max():.4f}",
+        "arrives right side up": f"{100 * result.orientation:.1f}% of the surface",
         "seconds": None if seconds is None else f"{seconds:.1f}",
     }
-    views = match_views(mesh_1, mesh_2, found, names)
+    views = match_views(mesh_1, mesh_2, result, names)
     caption = (
         f"Each vertex of {names[0]} has the colour of its partner on {names[1]};"
         f" pointing at a vertex of {names[0]} marks its partner."
@@ -167,7 +167,7 @@ def match_blocks(
 
 
 def match_views(
-    mesh_1: TriMesh, mesh_2: TriMesh, found: Match, names: tuple[str, str]
+    mesh_1: TriMesh, mesh_2: TriMesh, result: Match, names: tuple[str, str]
 ) -> list[View]:
     """The target coloured by position and by level lines, and both carried to the source."""
     colors, values = position_colors(mesh_2), box_shares(mesh_2) @ [0.6, 1.0, 0.3]
@@ -178,9 +178,9 @@ def match_views(
         "level lines": Panel(mesh_2, values, **lines),
     }
     here = {
-        "position on the target": Panel(mesh_1, colors=colors[found.map_12]),
-        "level lines": Panel(mesh_1, values[found.map_12], **lines),
-        "confidence": Panel(mesh_1, found.confidence, clim=(0.0, 1.0)),
-        "round trip / √area": Panel(mesh_1, found.cycle, cmap="OrRd"),
+        "position on the target": Panel(mesh_1, colors=colors[result.map_12]),
+        "level lines": Panel(mesh_1, values[result.map_12], **lines),
+        "confidence": Panel(mesh_1, result.confidence, clim=(0.0, 1.0)),
+        "round trip / √area": Panel(mesh_1, result.cycle, cmap="OrRd"),
     }
-    return [View(names[1], there), View(names[0], here, found.map_12)]
+    return [View(names[1], there), View(names[0], here, result.map_12)]

@@ -81,7 +81,7 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
     require_matplotlib()
     _check(views)
     meshes = list({id(view.mesh): view.mesh for view in views}.values())
-    place = {id(mesh): i for i, mesh in enumerate(meshes)}
+    index = {id(mesh): i for i, mesh in enumerate(meshes)}
     camera = camera or Camera()
     axes, up = view_of(meshes[0], camera, 1, 1).axes, np.array(camera.up)
     content = {
@@ -93,7 +93,7 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
             "grey": GREY,
         },
         "meshes": [_mesh(mesh) for mesh in meshes],
-        "views": [_view(view, place[id(view.mesh)]) for view in views],
+        "views": [_view(view, index[id(view.mesh)]) for view in views],
     }
     # A closing tag inside a name must not end the element.
     text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")
@@ -114,8 +114,8 @@ def _check(views: Sequence[View]) -> None:
         if view.partners is None:
             continue
         n, m = view.mesh.n_vertices, views[0].mesh.n_vertices
-        found = np.asarray(view.partners)
-        if found.shape != (n,) or found.dtype.kind not in "iu" or not _within(found, m):
+        partners = np.asarray(view.partners)
+        if partners.shape != (n,) or partners.dtype.kind not in "iu" or not _within(partners, m):
             raise InputError(
                 f"view {view.title!r}: partners must name a vertex of the first view, 0..{m - 1},"
                 f" for each of {n} vertices"

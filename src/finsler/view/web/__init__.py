@@ -1,11 +1,11 @@
 """A page in the browser: click a vertex and see its kernels and distances, live.
 
-`Scene` is what is shown, in numpy alone; `Page` serves it and needs viser (`pip install
+`Scene` is what is shown, with numpy only; `Page` serves it and needs viser (`pip install
 finsler[view]`), which is imported when a page is made.
 """
 
 from finsler.view.web.page import Page
 from finsler.view.web.scene import Scene
-from finsler.view.web.settings import Anisotropy, Settings, Shown
+from finsler.view.web.settings import Settings, Shown
 
-__all__ = ["Anisotropy", "Page", "Scene", "Settings", "Shown"]
+__all__ = ["Page", "Scene", "Settings", "Shown"]

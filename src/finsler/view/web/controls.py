@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
+from finsler.operator import OperatorSpec
+from finsler.operator.spec import OMEGAS
 from finsler.view.panel import Panel
 from finsler.view.web.drawing import colors_and_levels
 from finsler.view.web.scene import Scene
-from finsler.view.web.settings import AT_A_VERTEX, Anisotropy, Settings, Shown
+from finsler.view.web.settings import AT_A_VERTEX, Settings, Shown
 
 if TYPE_CHECKING:
     import viser
@@ -27,7 +29,6 @@ _RANGES = {
     "order": (0, 30, 1),
     "log10 time": (-4.0, 0.0, 0.1),
 }
-_PLACES = ("constant", "curved", "flat")
 
 
 class Controls:
@@ -40,40 +41,25 @@ class Controls:
         self._shown = gui.add_dropdown("Show", [str(c) for c in choices], initial_value=str(first))
         self._bar = gui.add_image(np.full((*_BAR, 3), 255, np.uint8), label="Colours")
         self._words = gui.add_markdown("")
-        metric = usual.metric
-        self._alpha = gui.add_slider("alpha", *_RANGES["alpha"], metric.alpha, hint="anisotropy")
-        self._theta = gui.add_slider("theta", *_RANGES["theta"], metric.theta, hint="degrees")
-        self._omega = gui.add_dropdown("omega", _PLACES, hint="where ω is strong")
-        self._tau = gui.add_slider(
-            "tau", *_RANGES["tau"], metric.tau, hint="length of ω, if constant; below √(1 + alpha)"
-        )
-        self._peak = gui.add_slider(
-            "peak", *_RANGES["peak"], metric.peak, hint="largest strength of ω, if not constant"
-        )
-        self._order = gui.add_slider(
-            "order", *_RANGES["order"], usual.order, hint="of the kernel's T_order"
-        )
-        time = float(np.log10(usual.time))
-        self._time = gui.add_slider(
-            "log10 time", *_RANGES["log10 time"], time, hint="as a share of the area"
-        )
+
+        def slider(name: str, value: float, hint: str) -> Any:
+            return gui.add_slider(name, *_RANGES[name], value, hint=hint)
+
+        meant = usual.operator
+        self._alpha = slider("alpha", meant.alpha, "anisotropy")
+        self._theta = slider("theta", usual.theta, "degrees")
+        self._omega = gui.add_dropdown("omega", OMEGAS, hint="where ω is strong")
+        self._tau = slider("tau", meant.tau, "length of ω, if constant; below √(1 + alpha)")
+        self._peak = slider("peak", meant.peak, "largest strength of ω, if not constant")
+        self._order = slider("order", usual.order, "of the kernel's T_order")
+        self._time = slider("log10 time", float(np.log10(usual.time)), "as a share of the area")
         self._directions = gui.add_checkbox("principal directions", False)
         self._arrows = gui.add_checkbox("omega as arrows", False)
         self._lines = gui.add_checkbox("lines to partners", False, visible=scene.map_12 is not None)
         self.screenshot = gui.add_button("Screenshot")
-        for control in (
-            self._shown,
-            self._alpha,
-            self._theta,
-            self._omega,
-            self._tau,
-            self._peak,
-            self._order,
-            self._time,
-            self._directions,
-            self._arrows,
-            self._lines,
-        ):
+        inputs = (self._shown, self._alpha, self._theta, self._omega, self._tau, self._peak)
+        boxes = (self._directions, self._arrows, self._lines)
+        for control in (*inputs, self._order, self._time, *boxes):
             control.on_update(lambda _: changed())
 
     def settings(self, selected: tuple[int | None, ...]) -> Settings:
@@ -84,21 +70,21 @@ class Controls:
         InputError
             A value that the page does not offer; a client need not be the page.
         """
-        metric = Anisotropy(
+        operator = OperatorSpec(
             alpha=_within("alpha", self._alpha.value),
             tau=_within("tau", self._tau.value),
-            theta=_within("theta", self._theta.value),
-            omega=_offered(self._omega.value, _PLACES),
+            omega=_offered(self._omega.value, OMEGAS),
             peak=_within("peak", self._peak.value),
         )
         return Settings(
             shown=Shown(_offered(self._shown.value, tuple(Shown))),
             selected=selected,
-            metric=metric,
+            operator=operator,
+            theta=_within("theta", self._theta.value),
             order=int(_within("order", self._order.value)),
             time=10.0 ** _within("log10 time", self._time.value),
             directions=self._directions.value,
-            omega=self._arrows.value,
+            arrows=self._arrows.value,
             lines=self._lines.value,
         )
 
@@ -120,9 +106,9 @@ class Controls:
         self.say("  \n".join(lines))
 
     def _show_controls(self, settings: Settings) -> None:
-        constant = settings.metric.omega == "constant"
+        constant = settings.operator.omega == "constant"
         shown = settings.shown
-        bends = settings.omega or shown in AT_A_VERTEX
+        bends = settings.arrows or shown in AT_A_VERTEX
         for control, matters in (
             (self._alpha, bends),
             (self._theta, bends),

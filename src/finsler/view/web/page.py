@@ -6,7 +6,6 @@ import io
 import ipaddress
 import webbrowser
 from contextlib import redirect_stdout
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +50,7 @@ class Page:
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._server.scene.set_up_direction("+y")
         self._server.scene.configure_default_lights(cast_shadow=False)
-        self._place_camera()
+        self._set_camera()
         self._server.on_client_connect(self._enter)
         self._server.on_client_disconnect(self._leave)
 
@@ -81,15 +80,10 @@ class Page:
     def __enter__(self) -> Page:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def _place_camera(self) -> None:
+    def _set_camera(self) -> None:
         usual = Camera()
         toward = np.asarray(usual.direction) / np.linalg.norm(usual.direction)
         camera = self._server.initial_camera

@@ -17,10 +17,11 @@ from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.scene import bounding_sphere
+from finsler.view.surfaces import box_shares
+from finsler.view.web.functions import MeshFunctions
 from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown
-from finsler.view.web.surface import Surface
 
-# To the right, for a viewer at the usual place.
+# To the right, for a viewer who looks from the usual direction.
 RIGHT = np.cross(Camera().up, Camera().direction)
 RIGHT = RIGHT / np.linalg.norm(RIGHT)
 
@@ -66,7 +67,7 @@ class Scene:
     ) -> None:
         if len(meshes) not in (1, 2):
             raise InputError(f"there are {len(meshes)} meshes; the page shows one or two")
-        self.surfaces = tuple(Surface(mesh) for mesh in meshes)
+        self.surfaces = tuple(MeshFunctions(mesh) for mesh in meshes)
         self.map_12 = None if map_12 is None else _checked_map(map_12, meshes)
         self.error = None if error is None else _checked_error(error, meshes[0])
         spheres = [bounding_sphere(mesh) for mesh in meshes]
@@ -83,7 +84,7 @@ class Scene:
         missing = {Shown.partners: self.map_12 is None, Shown.error: self.error is None}
         return [shown for shown in Shown if not missing.get(shown, False)]
 
-    def place(self, mesh: int, points: FloatArray) -> FloatArray:
+    def to_page(self, mesh: int, points: FloatArray) -> FloatArray:
         """Points (..., 3) of a mesh in units of the page."""
         scaled = (points - self._centers[mesh]) * self._scales[mesh]
         return np.asarray(scaled + self._offsets[mesh])
@@ -91,17 +92,17 @@ class Scene:
     def pick(self, origin: ArrayLike, direction: ArrayLike) -> Picked | None:
         """The vertex nearest to where a ray first meets a mesh, or None."""
         start, way = np.asarray(origin, dtype=float), np.asarray(direction, dtype=float)
-        best, found = np.inf, None
+        best, picked = np.inf, None
         for i, surface in enumerate(self.surfaces):
             faces = surface.mesh.faces
-            corners = self.place(i, surface.mesh.vertices)[faces]
+            corners = self.to_page(i, surface.mesh.vertices)[faces]
             reach = _ray_lengths(corners, start, way)
             face = int(np.argmin(reach))
             if reach[face] < best:
                 best = float(reach[face])
                 apart = np.linalg.norm(corners[face] - (start + best * way), axis=1)
-                found = Picked(i, int(faces[face, np.argmin(apart)]))
-        return found
+                picked = Picked(i, int(faces[face, np.argmin(apart)]))
+        return picked
 
     def select(self, picked: Picked) -> tuple[int | None, ...]:
         """The chosen vertex of each mesh: the one picked, and its partner where there is one.
@@ -135,12 +136,13 @@ class Scene:
             starts = np.concatenate([[selected[0]], starts])
         ends = self.map_12[starts]
         first, second = (surface.mesh.vertices for surface in self.surfaces)
-        return np.stack([self.place(0, first[starts]), self.place(1, second[ends])], axis=1)
+        return np.stack([self.to_page(0, first[starts]), self.to_page(1, second[ends])], axis=1)
 
     def _room(self) -> float:
         """How far apart two meshes stand, so that the viewer sees a gap between them."""
         first, second = (
-            self.place(i, surface.mesh.vertices) @ RIGHT for i, surface in enumerate(self.surfaces)
+            self.to_page(i, surface.mesh.vertices) @ RIGHT
+            for i, surface in enumerate(self.surfaces)
         )
         return float(first.max() - second.min()) + _GAP
 
@@ -155,24 +157,21 @@ class Scene:
 
     def _vertex_panels(self, settings: Settings) -> list[Panel]:
         chosen = settings.selected or (None,) * len(self.surfaces)
-        found = [
+        fields = [
             None if vertex is None else surface.values(settings, vertex)
             for surface, vertex in zip(self.surfaces, chosen, strict=True)
         ]
         clim, bands = None, None
         if settings.shown in DISTANCES:
-            clim, bands = _distance_range(found, settings.shown), _BANDS
-        panels = self._colored(found, clim, bands=bands)
+            clim, bands = _distance_range(fields, settings.shown), _BANDS
+        panels = self._colored(fields, clim, bands=bands)
         return [replace(panel, marker=v) for panel, v in zip(panels, chosen, strict=True)]
 
     def _partner_panels(self) -> list[Panel]:
         """Heights and sides of the second mesh, and what they are where the first is sent."""
         if self.map_12 is None:
             raise InputError("there is no map between two meshes; give one")
-        vertices = self.surfaces[1].mesh.vertices
-        size = np.ptp(vertices, axis=0)
-        shares = (vertices - vertices.min(axis=0)) / np.where(size > 0, size, 1.0)
-        values = shares @ [0.6, 1.0, 0.3]
+        values = box_shares(self.surfaces[1].mesh) @ [0.6, 1.0, 0.3]
         carried = np.where(self.map_12 >= 0, values[self.map_12], np.nan)
         clim = (float(values.min()), float(values.max()))
         return self._colored([carried, values], clim, bands=_BANDS)
@@ -187,18 +186,18 @@ class Scene:
 
     def _colored(
         self,
-        found: Sequence[FloatArray | None],
+        fields: Sequence[FloatArray | None],
         clim: tuple[float, float] | None,
         *,
         bands: int | None,
     ) -> list[Panel]:
         """Panels with values (n,) on one range; grey without values and where not finite."""
-        known = [values is None or bool(np.isfinite(values).all()) for values in found]
+        known = [values is None or bool(np.isfinite(values).all()) for values in fields]
         if clim is not None and not all(known):
             # The last colour is grey then, and no value has it.
             clim = (clim[0], clim[1] + 0.01 * (clim[1] - clim[0]))
         panels = []
-        for surface, values, whole in zip(self.surfaces, found, known, strict=True):
+        for surface, values, whole in zip(self.surfaces, fields, known, strict=True):
             if values is None:
                 panels.append(Panel(surface.mesh))
             elif whole or clim is None:
@@ -211,9 +210,11 @@ class Scene:
         return panels
 
 
-def _distance_range(found: Sequence[FloatArray | None], shown: Shown) -> tuple[float, float] | None:
+def _distance_range(
+    fields: Sequence[FloatArray | None], shown: Shown
+) -> tuple[float, float] | None:
     """From 0, or about 0, to the largest finite value of all; None where there are no values."""
-    finite = [np.abs(values[np.isfinite(values)]) for values in found if values is not None]
+    finite = [np.abs(values[np.isfinite(values)]) for values in fields if values is not None]
     if not finite:
         return None
     largest = float(max(values.max() for values in finite)) or 1.0
@@ -239,29 +240,29 @@ def _ray_lengths(corners: FloatArray, start: FloatArray, way: FloatArray) -> Flo
 def _checked_map(map_12: ArrayLike, meshes: tuple[TriMesh, ...]) -> IntArray:
     if len(meshes) != 2:
         raise InputError("a map needs two meshes; give the second one too")
-    found = np.asarray(map_12)
+    given = np.asarray(map_12)
     n_1, n_2 = (mesh.n_vertices for mesh in meshes)
-    if found.shape != (n_1,) or not np.issubdtype(found.dtype, np.integer):
+    if given.shape != (n_1,) or not np.issubdtype(given.dtype, np.integer):
         raise InputError(
-            f"the map holds {found.dtype} of shape {found.shape}; it must be one vertex number for"
+            f"the map holds {given.dtype} of shape {given.shape}; it must be one vertex number for"
             f" each of the {n_1} vertices of the first mesh"
         )
-    if found.min() < -1 or found.max() >= n_2:
+    if given.min() < -1 or given.max() >= n_2:
         raise InputError(
-            f"the map names vertices {found.min()} to {found.max()}, but the second mesh has {n_2};"
+            f"the map names vertices {given.min()} to {given.max()}, but the second mesh has {n_2};"
             " are the meshes in the order of the map?"
         )
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(given, dtype=np.int64)
 
 
 def _checked_error(error: ArrayLike, mesh: TriMesh) -> FloatArray:
-    found = np.asarray(error)
-    if found.shape != (mesh.n_vertices,) or found.dtype.kind not in "fiu":
+    given = np.asarray(error)
+    if given.shape != (mesh.n_vertices,) or given.dtype.kind not in "fiu":
         raise InputError(
-            f"the errors are {found.dtype} of shape {found.shape}; give one number for each of the"
+            f"the errors are {given.dtype} of shape {given.shape}; give one number for each of the"
             f" {mesh.n_vertices} vertices of the first mesh"
         )
-    values = np.asarray(found, dtype=np.float64)
+    values = np.asarray(given, dtype=np.float64)
     if np.isinf(values).any() or np.isnan(values).all():
         raise InputError("the errors must be finite, or NaN where there is none, but not all NaN")
     return values

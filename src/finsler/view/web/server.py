@@ -49,9 +49,9 @@ def start_server(host: str, port: int) -> viser.ViserServer:
         def request_share_url(self, verbose: bool = True) -> str | None:
             return None
 
-    with redirect_stdout(io.StringIO()), _checked_handshakes() as begun:
+    with redirect_stdout(io.StringIO()), _checked_handshakes() as started:
         server = LocalServer(host=address, port=port, label="finsler", verbose=False)
-    if not begun:
+    if not started:
         server.stop()
         raise RuntimeError("this version of viser starts its server unchecked; install another")
     return server
@@ -87,21 +87,21 @@ def is_allowed(host: str, origin: str | None, *, websocket: bool) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
-    found = _HOST.fullmatch(host)
-    if found is None:
+    parts = _HOST.fullmatch(host)
+    if parts is None:
         return False
     try:
-        return found[1] == "localhost" or bool(ipaddress.ip_address(found[1].strip("[]")))
+        return parts[1] == "localhost" or bool(ipaddress.ip_address(parts[1].strip("[]")))
     except ValueError:
         return False
 
 
 @contextmanager
 def _checked_handshakes() -> Iterator[list[Any]]:
-    """While this lasts, servers begun through `websockets` check who asks; lists those begun."""
+    """While this lasts, servers of `websockets` check who asks; lists those started."""
     from websockets.asyncio import server
 
-    plain, begun = server.serve, []
+    plain, started = server.serve, []
 
     def serve(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
         def checked(connection: ServerConnection, request: Request) -> Response | None:
@@ -112,12 +112,12 @@ def _checked_handshakes() -> Iterator[list[Any]]:
                 return response
             return connection.respond(403, "Open the page by its numeric address.\n")
 
-        begun.append(plain(*arguments, process_request=checked, **options))
-        return begun[-1]
+        started.append(plain(*arguments, process_request=checked, **options))
+        return started[-1]
 
     server.serve = serve  # type: ignore[misc, assignment]
     try:
-        yield begun
+        yield started
     finally:
         server.serve = plain  # type: ignore[misc]
 

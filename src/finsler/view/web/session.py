@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finsler.errors import ConvergenceError, InputError
+from finsler.typing import FloatArray
 from finsler.view.panel import Camera, Panel
 from finsler.view.scene import ARROW_COLOR, MARKER_COLOR
 from finsler.view.web.controls import Controls
 from finsler.view.web.drawing import as_glb
 from finsler.view.web.scene import Picked, Scene
-from finsler.view.web.settings import Anisotropy, Settings
+from finsler.view.web.settings import Settings
 
 if TYPE_CHECKING:
     import viser
@@ -76,7 +77,7 @@ class Session:
             self._changed()
 
     def _draw(self) -> None:
-        begun = perf_counter()
+        start = perf_counter()
         try:
             settings = self._controls.settings(self._selected)
             panels = self.scene.panels(settings)
@@ -87,13 +88,13 @@ class Session:
         except (InputError, ConvergenceError) as error:
             self._controls.say(str(error))
             return
-        self.drawn = Drawn(settings, tuple(panels), perf_counter() - begun)
+        self.drawn = Drawn(settings, tuple(panels), perf_counter() - start)
         self._controls.describe(settings, panels, self.drawn.seconds)
 
     def _draw_meshes(self, panels: list[Panel]) -> None:
         self._drawings += 1
         for i, panel in enumerate(panels):
-            content = as_glb(panel, self.scene.place(i, panel.mesh.vertices))
+            content = as_glb(panel, self.scene.to_page(i, panel.mesh.vertices))
             name = f"/mesh_{i}/{self._drawings}"
             handle = self._client.scene.add_glb(name, content, cast_shadow=False)
             _, before = self._shown.get(f"mesh_{i}", (None, None))
@@ -107,13 +108,16 @@ class Session:
             self._show(f"/marker_{i}", vertex, draw)
 
     def _draw_directions(self, settings: Settings) -> None:
-        for i in range(len(self.scene.surfaces)):
-            key = settings.directions or None
+        meant = (settings.operator, settings.theta)
+        for i, functions in enumerate(self.scene.surfaces):
+            key = settings.operator.smoothing if settings.directions else None
             for axis, color in zip(("max", "min"), _DIRECTION_COLORS, strict=True):
-                draw = functools.partial(self._direction, mesh=i, axis=axis, color=color)
+                segments = functools.partial(functions.direction_segments, settings.operator, axis)
+                draw = functools.partial(self._segments, mesh=i, segments=segments, color=color)
                 self._show(f"/{axis}_{i}", key, draw)
-            arrows = functools.partial(self._arrows, mesh=i, metric=settings.metric)
-            self._show(f"/omega_{i}", settings.metric if settings.omega else None, arrows)
+            points = functools.partial(functions.omega_arrows, *meant)
+            arrows = functools.partial(self._arrows, mesh=i, points=points)
+            self._show(f"/omega_{i}", meant if settings.arrows else None, arrows)
 
     def _draw_lines(self, settings: Settings) -> None:
         key = settings.selected if settings.lines else None
@@ -131,22 +135,22 @@ class Session:
     def _marker(self, name: str, mesh: int, vertex: int | None) -> Any:
         if vertex is None:
             return None
-        place = self.scene.place(mesh, self.scene.surfaces[mesh].mesh.vertices[vertex])
+        point = self.scene.to_page(mesh, self.scene.surfaces[mesh].mesh.vertices[vertex])
         return self._client.scene.add_icosphere(
-            name, radius=_MARKER_RADIUS, color=MARKER_COLOR, position=place, cast_shadow=False
+            name, radius=_MARKER_RADIUS, color=MARKER_COLOR, position=point, cast_shadow=False
         )
 
-    def _direction(self, name: str, mesh: int, axis: str, color: tuple[float, ...]) -> Any:
-        segments = self.scene.place(mesh, self.scene.surfaces[mesh].direction_segments(axis))
+    def _segments(
+        self, name: str, mesh: int, segments: Callable[[], FloatArray], color: tuple[float, ...]
+    ) -> Any:
         return self._client.scene.add_line_segments(
-            name, segments, np.asarray(color), thickness=_THICKNESS
+            name, self.scene.to_page(mesh, segments()), np.asarray(color), thickness=_THICKNESS
         )
 
-    def _arrows(self, name: str, mesh: int, metric: Anisotropy) -> Any:
-        points = self.scene.place(mesh, self.scene.surfaces[mesh].omega_arrows(metric))
+    def _arrows(self, name: str, mesh: int, points: Callable[[], FloatArray]) -> Any:
         return self._client.scene.add_arrows(
             name,
-            points,
+            self.scene.to_page(mesh, points()),
             ARROW_COLOR,
             shaft_radius=0.5 * _THICKNESS,
             head_radius=1.5 * _THICKNESS,

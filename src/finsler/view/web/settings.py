@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from finsler.operator import OperatorSpec
+
 
 class Shown(StrEnum):
     """What colours the surface; the values are the words on the page."""
@@ -30,30 +32,7 @@ AT_A_VERTEX = (
     Shown.difference,
 )
 DISTANCES = (Shown.there, Shown.back, Shown.difference)
-
-
-@dataclass(frozen=True)
-class Anisotropy:
-    """The metric of `RandersMetric.from_curvature`: what an operator is cached by.
-
-    Attributes
-    ----------
-    alpha : float
-    tau : float
-        Length of ω where `omega` is "constant".
-    theta : float
-        In degrees.
-    omega : {"constant", "curved", "flat"}
-        How the strength of ω is spread over the surface.
-    peak : float
-        Largest strength where it follows curvature.
-    """
-
-    alpha: float = 10.0
-    tau: float = 0.5
-    theta: float = 0.0
-    omega: str = "constant"
-    peak: float = 0.9
+_USUAL = OperatorSpec(tau=0.5)
 
 
 @dataclass(frozen=True)
@@ -65,20 +44,24 @@ class Settings:
     shown : Shown
     selected : tuple of (int or None)
         The chosen vertex of each mesh.
-    metric : Anisotropy
+    operator : OperatorSpec
+        Which metric and operators are meant.
+    theta : float
+        Angle of the metric in degrees.
     order : int
         Of the Chebyshev polynomial of the convolution kernels.
     time : float
         Of the heat kernel, as a share of the surface's area.
-    directions, omega, lines : bool
+    directions, arrows, lines : bool
         Whether to draw the principal directions, ω and lines between partners.
     """
 
     shown: Shown = Shown.plain
     selected: tuple[int | None, ...] = ()
-    metric: Anisotropy = Anisotropy()
+    operator: OperatorSpec = _USUAL
+    theta: float = 0.0
     order: int = 5
     time: float = 0.01
     directions: bool = False
-    omega: bool = False
+    arrows: bool = False
     lines: bool = False
