@@ -100,8 +100,9 @@ def rescale_torch(
     normalization: str = "acscnn",
     lambda_max: str | float | Tensor = "lanczos",
     reference_diagonal: Tensor | None = None,
+    drift: Tensor | None = None,
 ) -> Tensor:
-    """Values (a, nnz) of L̂ = 2 L'/λ_max − I, L' = S⁻¹ N W N, from stiffness values (a, nnz).
+    """Values (a, nnz) of L̂ = 2 L'/λ_max − I, L' = S⁻¹ N (W + C) N, from stiffness values (a, nnz).
 
     Parameters
     ----------
@@ -116,6 +117,8 @@ def rescale_torch(
         "lanczos" through the eigenvalue that it bounds; a number is a constant.
     reference_diagonal : (a, n), optional
         Diagonal of the stiffness at ω = 0, for "reference".
+    drift : (a, nnz), optional
+        C, skew; N and λ_max are those of W.
 
     Raises
     ------
@@ -144,6 +147,8 @@ def rescale_torch(
     half = geometry.mass.sqrt()
     symmetric = stiffness * _outer(geometry, scale / half, scale / half)
     bound = _bound(geometry, symmetric, lambda_max)
+    if drift is not None:
+        symmetric = symmetric + drift * _outer(geometry, scale / half, scale / half)
     values = symmetric * _outer(geometry, 2.0 / (bound[:, None] * half), half.expand_as(scale))
     return values.index_add(1, geometry.diagonal, -values.new_ones(len(values), n))
 
