@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 CONSTRAINTS ?= constraints.txt
 PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS)
 
-BENCHMARKS = assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
+BENCHMARKS = main_jobs assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
 
 .PHONY: help demo test lint bench reliability minimal newest audit docs clean
 

@@ -88,7 +88,10 @@ class TestSpectrum:
         (["operator", "MESH", "-o", "ops.xyz"], "not one of .npz"),
         (["operator", "MESH", "-o", "ops.npz", "--tau", "9"], "lower tau"),
         (["operator", "MESH", "-o", "ops.npz", "--alpha", "nan"], "alpha is nan"),
-        (["operator", "MESH", "-o", "ops.npz", "--angles", "0"], "angles must be at least 1"),
+        (
+            ["operator", "MESH", "-o", "ops.npz", "--angles", "0"],
+            "angles is 0; it must lie between 1",
+        ),
         (["operator", "MESH", "-o", "ops.npz", "--omega", "curved", "--peak", "1"], "peak is 1"),
         (["operator", "MESH", "-o", "ops.mat", "--chebyshev", "plain"], "as .npz only"),
     ],

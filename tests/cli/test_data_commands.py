@@ -1,6 +1,5 @@
 import json
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -46,9 +45,7 @@ def synthetic(monkeypatch):
             species, names[:train], names[train:], names[0], lambda n: Shape(n, mesh, *identity)
         )
 
-    module = types.ModuleType("finsler.data.sets.synthetic")
-    module.synthetic_collection = synthetic_collection
-    monkeypatch.setitem(sys.modules, "finsler.data.sets.synthetic", module)
+    monkeypatch.setattr("finsler.cli.data.synthetic_collection", synthetic_collection)
     return calls
 
 

@@ -182,14 +182,14 @@ class TestPictures:
         assert 0 < colored[0] < colored[1] < colored[2]
 
     def test_unreached_parts_are_grey(self, two_file, mesh):
-        from finsler.cli.distance_pictures import camera_of, distance_panels
-        from finsler.cli.trips import traced
+        from finsler.analysis.distance_fields import distance_fields
         from finsler.view import render_panel
+        from finsler.view.distance_fields import field_camera, field_panels
 
         two = finsler.load_mesh(two_file)
-        trips = traced(wind_metric(two, [0.5, 0, 0]), [0], [False, True], target=40)
-        panels = distance_panels(two, trips, [0])
-        camera = camera_of(two, trips, 0)
+        fields = distance_fields(wind_metric(two, [0.5, 0, 0]), [0], both=True, target=40)
+        panels = field_panels(fields)
+        camera = field_camera(fields)
         assert [panel.clim[0] for panel in panels[:2]] == [0.0, 0.0]
         assert panels[2].clim[0] == -panels[2].clim[1]
         for panel in panels:
@@ -200,13 +200,13 @@ class TestPictures:
             assert grey.sum() > 0.2 * covered.sum()
 
     def test_round_trip_is_one_path(self, mesh):
-        from finsler.cli.distance_pictures import distance_panels
-        from finsler.cli.trips import traced
+        from finsler.analysis.distance_fields import distance_fields
+        from finsler.view.distance_fields import field_panels
 
-        trips = traced(wind_metric(mesh, [0, 0.5, 0]), [0], [False, True], target=40)
-        path = distance_panels(mesh, trips, [0])[2].path
+        fields = distance_fields(wind_metric(mesh, [0, 0.5, 0]), [0], both=True, target=40)
+        path = field_panels(fields)[2].path
         ends = mesh.vertices[[0, 40, 0]]
-        first = len(trips[0].path.points)
+        first = len(fields[0].path.points)
         assert np.allclose(path[[0, first, -1]], ends)
 
     @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_interrupt_is_code_130(command, torus_file, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("finsler.mesh.load_mesh", interrupt)
+    monkeypatch.setattr("finsler.cli.info.load_mesh", interrupt)
     code, _, err = command("info", torus_file)
     assert code == 130 and "Traceback" not in err
 

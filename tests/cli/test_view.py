@@ -54,7 +54,7 @@ def shown(monkeypatch):
         def open(self):
             scenes.append("opened")
 
-    monkeypatch.setattr("finsler.view.web.Page", Recorded)
+    monkeypatch.setattr("finsler.cli.view.Page", Recorded)
     monkeypatch.setattr(command, "_wait", lambda: None)
     return scenes
 
@@ -79,7 +79,9 @@ def test_a_mesh_alone_is_served_here_and_opened(folder, shown):
 def test_maps_labels_and_errors_reach_the_scene(folder, shown):
     pair = (folder / "a.off", folder / "b.off", "--no-browser")
     run(*pair, "--map", folder / "map.npz", "--error", folder / "map.npz")
-    run(*pair, "--labels", folder / "a.vts", folder / "b.vts", "--error", f"{folder}/map.npz:cycle")
+    labels = ("--labels", folder / "a.vts", folder / "b.vts")
+    with pytest.warns(UserWarning, match="names 3 of the 92 vertices"):
+        run(*pair, *labels, "--error", f"{folder}/map.npz:cycle")
     mapped, labelled = shown
     count = np.arange(BALL.n_vertices)
     assert np.array_equal(mapped.map_12, np.roll(count, 1))

@@ -114,7 +114,8 @@ def chebyshev_polynomial(order: int, lambda_max: float) -> Filter:
         raise InputError(f"order is {order}; a Chebyshev polynomial has order 0 or more")
     if not 0.0 < lambda_max < np.inf:
         raise InputError(f"lambda_max is {lambda_max}; it must be positive and finite")
-    unit = np.eye(order + 1)[order]
+    unit = np.zeros(order + 1)
+    unit[order] = 1.0
 
     def polynomial(eigenvalues: FloatArray) -> FloatArray:
         x = 2.0 * np.asarray(eigenvalues, dtype=np.float64) / lambda_max - 1.0

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
 import time
 from collections import Counter
@@ -19,9 +20,9 @@ import typer
 from finsler.cli.cluster_options import progress_bar, say_failed, say_notes
 
 if TYPE_CHECKING:
-    from finsler.cli.options import OperatorChoice
     from finsler.compute.cluster import Workers
     from finsler.mesh import TriMesh
+    from finsler.operator import OperatorSpec
 
 _ENDINGS = (".off", ".obj", ".ply", ".stl", ".glb", ".gltf")
 Row = dict[str, Any]
@@ -71,7 +72,7 @@ def _name(path: Path) -> str:
     return os.fsencode(path.stem).decode(errors="backslashreplace")
 
 
-def check_operator(choice: OperatorChoice, degrees: float = 0.0) -> None:
+def check_operator(spec: OperatorSpec, degrees: float = 0.0) -> None:
     """Try the options of an operator on a small sphere, before many meshes are read.
 
     Raises
@@ -81,7 +82,7 @@ def check_operator(choice: OperatorChoice, degrees: float = 0.0) -> None:
     """
     from finsler.mesh import primitives
 
-    choice.metric(primitives.sphere(1), degrees)
+    spec.metric(primitives.sphere(1), math.radians(degrees))
 
 
 def compute(

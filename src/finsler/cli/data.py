@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from finsler.cli.options import AsJson
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from finsler.data.check import SetReport
-    from finsler.data.collection import Collection
+from finsler.cli.results import Overwrite, check_outputs, progress_bar, stdout_console
+from finsler.data import open_collection
+from finsler.data import pack as write_pack
+from finsler.data.check import SetReport, check_collection
+from finsler.data.collection import Collection
+from finsler.data.partial import partial_collection
+from finsler.data.sets.folder import write_collection
+from finsler.data.sets.synthetic import synthetic_collection
 
 data = typer.Typer(
     name="data",
@@ -25,13 +28,6 @@ data = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-
-
-class Partiality(StrEnum):
-    """What is taken away."""
-
-    cuts = "cuts"
-    holes = "holes"
 
 
 EmptyFolder = Annotated[
@@ -56,9 +52,7 @@ def check(
 
     Example: `finsler data check data/FAUST_r`
     """
-    from finsler.data.check import check_collection
-
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("shapes", total=None)
         reports = check_collection(
             path, progress=lambda done, of: bar.update(task, completed=done, total=of)
@@ -84,8 +78,9 @@ def make_partial(
     ],
     folder: EmptyFolder,
     kind: Annotated[
-        Partiality, typer.Option(help="Cut by a plane, or eat holes into the shapes.")
-    ] = Partiality.cuts,
+        Literal["cuts", "holes"],
+        typer.Option(help="Cut by a plane, or eat holes into the shapes."),
+    ] = "cuts",
     per_shape: Annotated[int, typer.Option(help="Partial shapes of each full one.", min=1)] = 1,
     share: Annotated[
         tuple[float, float],
@@ -103,20 +98,15 @@ def make_partial(
 
     Example: `finsler data make-partial tosca_r:data/TOSCA_r:cat cat_cuts --per-shape 2`
     """
-    from finsler.data.partial import partial_collection
-    from finsler.data.sets.opening import open_collection
-
     full = open_collection(collection)
-    made = partial_collection(
-        full, kind.value, per_shape=per_shape, share=share, seed=seed, seeds=discs
-    )
+    made = partial_collection(full, kind, per_shape=per_shape, share=share, seed=seed, seeds=discs)
     config = {
         "source": full.name,
-        "kind": kind.value,
+        "kind": kind,
         "per_shape": per_shape,
         "share": list(share),
         "seed": seed,
-        **({"discs": discs} if kind is Partiality.holes else {}),
+        **({"discs": discs} if kind == "holes" else {}),
     }
     _write(folder, made, config, as_json)
 
@@ -132,6 +122,7 @@ def pack(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .npz.")],
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Put meshes, labels and splits of a collection into one small file, without loss.
@@ -141,15 +132,11 @@ def pack(
 
     Example: `finsler data pack faust_r:data/FAUST_r -o faust.npz`
     """
-    from finsler.cli.results import checked_target
-    from finsler.data import open_collection
-    from finsler.data import pack as write
-
-    checked_target(out, (".npz",))
+    check_outputs([(out, (".npz",))], overwrite=overwrite)
     shapes = open_collection(collection)
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("shapes", total=len({*shapes.names, shapes.reference}))
-        write(shapes, out, progress=lambda name: bar.advance(task))
+        write_pack(shapes, out, progress=lambda name: bar.advance(task))
     size = out.stat().st_size
     report = {"file": str(out), "collection": shapes.name, "shapes": len(shapes), "bytes": size}
     if as_json:
@@ -174,8 +161,6 @@ def synthesize(
 
     Example: `finsler data synthesize humanoid people --train 20 --test 5`
     """
-    from finsler.data.sets.synthetic import synthetic_collection
-
     made = synthetic_collection(species, train=train, test=test, vertices=vertices, seed=seed)
     config = {
         "species": species,
@@ -188,10 +173,8 @@ def synthesize(
 
 
 def _write(folder: Path, made: Collection, config: Mapping[str, Any], as_json: bool) -> None:
-    from finsler.data.sets.folder import write_collection
-
     names = {made.reference, *made.names}
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("shapes", total=len(names))
         write_collection(folder, made, config, progress=lambda name: bar.advance(task))
     if as_json:
@@ -211,49 +194,26 @@ def _write(folder: Path, made: Collection, config: Mapping[str, Any], as_json: b
     )
 
 
-def _progress() -> Progress:
-    """A bar on stderr; nothing where stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
-
-
 def _print_reports(reports: Sequence[SetReport]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(highlight=False, soft_wrap=True)
+    console = stdout_console()
     table = Table(box=None, pad_edge=False)
-    for heading in (
-        "set",
-        "shapes",
-        "train",
-        "test",
-        "named",
-        "repeated",
-        "verdict",
-    ):
+    for heading in ("set", "shapes", "train", "test", "named", "repeated", "verdict"):
         table.add_column(heading)
     for report in reports:
         named = "–"
         if report.named_share is not None:
             named = "{1:.0%} ({0:.0%} to {2:.0%})".format(*report.named_share)
         repeated = "–" if report.repeated_share is None else f"{report.repeated_share:.0%}"
-        verdict = "[green]usable[/green]" if report.usable else "[red]unusable[/red]"
+        verdict = Text("usable", "green") if report.usable else Text("unusable", "red")
         counts = map(str, (report.shapes, report.train, report.test))
-        table.add_row(escape(report.name), *counts, named, repeated, verdict)
+        table.add_row(report.name, *counts, named, repeated, verdict)
     console.print(table)
     findings = [finding for report in reports for finding in report.findings]
     if not findings:
-        console.print("[green]Nothing to complain about.[/green]")
+        console.print("Nothing to complain about.", style="green")
         return
     color = {"error": "red", "warning": "yellow", "note": "blue"}
-    console.print(f"[yellow]Findings ({len(findings)})[/yellow]")
+    console.print(f"Findings ({len(findings)})", style="yellow")
     for finding in findings:
-        console.print(
-            f"- [{color[finding.severity]}]{finding.severity}[/] {escape(finding.subject)}:"
-            f" {escape(finding.what)}; {escape(finding.remedy)}."
-        )
+        severity = Text(f"- {finding.severity} ", color[finding.severity])
+        console.print(severity + f"{finding.subject}: {finding.what}; {finding.remedy}.")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finsler.analysis.distance_fields import DistanceField, distance_fields
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
 from finsler.cli.demo_report import shape_blocks
-from finsler.cli.distance_pictures import camera_of, distance_panels
 from finsler.cli.options import wind_metric, working
-from finsler.cli.results import nearest_vertex
-from finsler.cli.trips import Trip, traced
 from finsler.storage.files import write_bytes
 from finsler.storage.record import record
+from finsler.view.distance_fields import field_camera, field_panels
+from finsler.view.surfaces import nearest_vertex
 
 if TYPE_CHECKING:
     from finsler.frames import FaceFrames
@@ -112,7 +112,7 @@ def _one_shape(
     from finsler.mesh import primitives, write_mesh
     from finsler.operator import angle_stack, lbo, save_operators
     from finsler.storage.npz import write_npz
-    from finsler.view import plot_spectrum
+    from finsler.view import plot_spectrum, save_figure
 
     mesh = primitives.bumpy_sphere(frequency)
     print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
@@ -127,8 +127,8 @@ def _one_shape(
     comparison = _what_omega_does(mesh, frames)
     for line in comparison["sentences"]:
         print(line)
-    trips = _trips(mesh)
-    there, back = (trip.path.length for trip in trips if trip.path is not None)
+    fields = _there_and_back(mesh)
+    there, back = (field.path.length for field in fields if field.path is not None)
     print(f"distance   in a wind: {there:.3g} there, {back:.3g} back")
 
     write_mesh(out / "shape.ply", mesh)
@@ -145,8 +145,8 @@ def _one_shape(
     with working("figures"):
         _figures(out, mesh, frames, first.eigenvectors, kernels)
         plot_spectrum(out / "spectrum.png", curves)
-        _draw_distances(out / "distances.png", mesh, trips)
-    blocks = shape_blocks(mesh, kernels, spectra, curves, trips, source)
+        save_figure(out / "distances.png", [field_panels(fields)], camera=field_camera(fields))
+    blocks = shape_blocks(mesh, kernels, spectra, curves, fields, source)
     summary = {
         "eigenvalues": first.eigenvalues[:20].tolist(),
         "omega": {key: value for key, value in comparison.items() if key != "sentences"},
@@ -179,21 +179,13 @@ def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
     }
 
 
-def _trips(mesh: TriMesh) -> list[Trip]:
+def _there_and_back(mesh: TriMesh) -> list[DistanceField]:
     """From the vertex nearest the viewer against the wind to the upper left, and back with it."""
     import numpy as np
 
     target = int(np.argmin(mesh.vertices @ [1.0, -0.7, -0.4]))
     metric = wind_metric(mesh, _WIND)
-    return traced(metric, [nearest_vertex(mesh)], [False, True], target=target)
-
-
-def _draw_distances(path: Path, mesh: TriMesh, trips: list[Trip]) -> None:
-    from finsler.view import save_figure
-
-    source = nearest_vertex(mesh)
-    panels = distance_panels(mesh, trips, [source])
-    save_figure(path, [panels], camera=camera_of(mesh, trips, source))
+    return distance_fields(metric, [nearest_vertex(mesh)], both=True, target=target)
 
 
 def _figures(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from finsler.cli.distance_pictures import camera_of, distance_panels
+from finsler.view.distance_fields import field_camera, field_panels
 
 if TYPE_CHECKING:
     from finsler.analysis import Spectrum
-    from finsler.cli.trips import Trip
+    from finsler.analysis.distance_fields import DistanceField
     from finsler.mesh import TriMesh
     from finsler.typing import FloatArray
     from finsler.view.report import Html
@@ -20,7 +20,7 @@ def shape_blocks(
     kernels: Mapping[float, FloatArray],
     spectra: Sequence[Spectrum],
     eigenvalues: Mapping[str, FloatArray],
-    trips: list[Trip],
+    fields: list[DistanceField],
     source: int,
 ) -> list[Html]:
     """Heat and eigenfunctions at four of the angles (by degrees), eigenvalues, distances."""
@@ -36,13 +36,13 @@ def shape_blocks(
         waves = {f"eigenfunction {i}": Panel(mesh, basis.eigenvectors[:, i]) for i in (1, 4, 16)}
         views.append(View(f"θ = {angle:g}°", {"heat from one point": heat, **waves}))
     curves = [Curve(label, np.arange(len(v)), v) for label, v in eigenvalues.items()]
-    panels = distance_panels(mesh, trips, [source])
+    panels = field_panels(fields)
     wind = [View(panel.title.replace("\n", ", "), {"distance": panel}) for panel in panels]
     return [
         section("One operator at several angles", scene(views)),
         section("Eigenvalues", line_chart(curves, x_label="index k", y_label="eigenvalue")),
         section(
             "Distances in a wind",
-            scene(wind, camera=camera_of(mesh, trips, source), caption="There, back, difference."),
+            scene(wind, camera=field_camera(fields), caption="There, back, difference."),
         ),
     ]

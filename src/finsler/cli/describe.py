@@ -22,15 +22,14 @@ from finsler.cli.options import (
     Alpha,
     AsJson,
     Kind,
-    Omega,
     OmegaField,
-    OperatorChoice,
     OperatorKind,
     Peak,
     Smoothing,
     Tau,
 )
 from finsler.cli.results import checked_target
+from finsler.operator import OperatorSpec
 
 if TYPE_CHECKING:
     from finsler.compute.cluster import Workers
@@ -90,10 +89,10 @@ def describe(
     k: Annotated[
         int | None, typer.Option("-k", help=f"hks, wks: number of eigenpairs. [default: {_PAIRS}]")
     ] = None,
-    kind: OperatorKind = Kind.lbo,
+    kind: OperatorKind = "lbo",
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
-    omega: OmegaField = Omega.constant,
+    omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
     out: Annotated[
@@ -141,7 +140,7 @@ def describe(
         angles=angles or 1,
         count=count,
         k=k or _PAIRS,
-        operator=OperatorChoice(kind, alpha, tau, omega, peak, smoothing),
+        operator=OperatorSpec(kind, alpha, tau, omega, peak, smoothing),
     )
     description.check()
     if len(meshes) == 1 and _is_file(meshes[0]):
@@ -212,9 +211,9 @@ def _check_options(
 def _check_angles(descriptor: Descriptor, kind: Kind, angles: int | None) -> None:
     from finsler.errors import InputError
 
-    if descriptor not in SPECTRAL and kind is not Kind.lbo:
+    if descriptor not in SPECTRAL and kind != "lbo":
         raise InputError(f"--operator has no effect on {descriptor.value}; leave it out")
-    if kind is Kind.lbo and angles is not None:
+    if kind == "lbo" and angles is not None:
         raise InputError(
             "--angles has no effect on the lbo, which is isotropic; add --operator albo or flbo"
         )

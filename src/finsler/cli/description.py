@@ -17,7 +17,8 @@ from finsler.cli.batch import (
     key_of,
     meshes_at,
 )
-from finsler.cli.options import OperatorChoice, working
+from finsler.cli.options import operator_record, working
+from finsler.operator import OperatorSpec
 
 if TYPE_CHECKING:
     from finsler.compute.cluster import Workers
@@ -68,7 +69,7 @@ class Description:
     angles: int
     count: int | None
     k: int
-    operator: OperatorChoice
+    operator: OperatorSpec
 
     def names(self) -> tuple[str, ...]:
         """Names of the arrays that are written."""
@@ -91,7 +92,7 @@ class Description:
             config |= {"radius": self.share, "bins": self.bins, "as_released": self.as_released}
         if self.descriptor in SPECTRAL:
             config |= {"k": self.k, "angles": self.angles, "count": self.count}
-            config |= self.operator.config()
+            config |= operator_record(self.operator)
         return config
 
     def of(self, mesh: TriMesh) -> Described:
@@ -178,7 +179,7 @@ def _shot(
 def _signature(
     mesh: TriMesh,
     descriptor: Descriptor,
-    choice: OperatorChoice,
+    spec: OperatorSpec,
     angles: int,
     count: int | None,
     pairs: int,
@@ -188,8 +189,7 @@ def _signature(
     from finsler.descriptors import hks, wks
 
     spectra = []
-    degrees = [180.0 * angle / angles for angle in range(angles)]
-    for number, laplacian in enumerate(choice.stack(mesh, degrees), start=1):
+    for number, laplacian in enumerate(spec.stack(mesh, angles), start=1):
         with working(f"{pairs} eigenpairs, angle {number} of {angles}"):
             spectra.append(spectrum(laplacian, pairs))
     signature = hks if descriptor is Descriptor.hks else wks

@@ -3,84 +3,83 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from finsler.mesh import MeshHealth, Repair, TriMesh
+from finsler.cli.options import AsJson, MeshFile
+from finsler.cli.results import Overwrite, stdout_console
+from finsler.errors import InputError
+from finsler.mesh import MeshHealth, Repair, TriMesh, health, load_mesh, repair, write_mesh
+from finsler.mesh.health import MeshWarning
+from finsler.operator import lbo
+from finsler.storage.outputs import require_outputs
 
 # Share of negative weights from which on --delaunay is advised.
 _MANY = 0.01
 
 
-def info(
-    mesh: Annotated[
-        Path, typer.Argument(metavar="MESH", help="Mesh file: .off, .obj, .ply, .stl, .glb, .gltf.")
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    repair_to: Annotated[
-        Path | None,
-        typer.Option("--repair", metavar="OUT", help="Write the mended mesh to this file."),
-    ] = None,
-    merge_tolerance: Annotated[
-        float,
-        typer.Option(
-            help="With --repair: merge vertices closer than this share of the bounding box"
-            " diagonal; 0 merges equal positions only."
-        ),
-    ] = 0.0,
-) -> None:
-    """Report the size, topology and defects of a mesh, and mend it if asked.
+RepairTo = Annotated[
+    Path | None,
+    typer.Option("--repair", metavar="OUT", help="Write the repaired mesh to this file."),
+]
+MergeTolerance = Annotated[
+    float,
+    typer.Option(
+        help="With --repair: merge vertices closer than this share of the bounding box"
+        " diagonal; 0 merges equal positions only."
+    ),
+]
 
-    Every defect comes with what it does and what to do. With `--repair` the mended mesh is
+
+def info(
+    mesh: MeshFile,
+    as_json: AsJson = False,
+    repair_to: RepairTo = None,
+    merge_tolerance: MergeTolerance = 0.0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Report the size, topology and defects of a mesh, and repair it if asked.
+
+    Every defect comes with what it does and what to do. With `--repair` the repaired mesh is
     written to OUT and every change is counted.
 
-    Example: `finsler info cat.off --repair cat_mended.ply`
+    Example: `finsler info cat.off --repair cat_repaired.ply`
     """
-    from finsler.errors import InputError
-    from finsler.mesh import health, load_mesh, repair, write_mesh
-
     if merge_tolerance and repair_to is None:
         raise InputError("--merge-tolerance changes nothing without --repair OUT; add it")
+    if repair_to is not None:
+        require_outputs([repair_to], [mesh], overwrite=overwrite)
     surface = load_mesh(mesh)
     report = health(surface)
-    mended: Repair | None = None
+    repaired: Repair | None = None
     if repair_to is not None:
-        mended = repair(surface, merge_tolerance=merge_tolerance)
-        write_mesh(repair_to, mended.mesh)
-    after = None if mended is None else health(mended.mesh)
-    negative = _negative_weights(surface, report)
+        repaired = repair(surface, merge_tolerance=merge_tolerance)
+        write_mesh(repair_to, repaired.mesh)
     if as_json:
-        answer: dict[str, Any] = {
-            "path": str(mesh),
-            **report.to_dict(),
-            "negative_weights": negative,
-        }
-        if mended is not None and after is not None:
-            answer["repair"] = {
-                "path": str(repair_to),
-                "changes": mended.changes,
-                **after.to_dict(),
-                "negative_weights": _negative_weights(mended.mesh, after),
-            }
+        answer = _answer(mesh, surface, report)
+        if repaired is not None:
+            after = _answer(repair_to, repaired.mesh, health(repaired.mesh))
+            answer["repair"] = {**after, "changes": repaired.changes}
         print(json.dumps(answer, indent=2))
         return
-    _print_report(mesh, report, negative, repair_to)
-    if mended is not None and after is not None:
-        _print_repair(repair_to, mended, after)
+    _print_report(mesh, report, _negative_weights(surface, report))
+    if report.problems and repaired is None:
+        print("Repair with: finsler info MESH --repair OUT")
+    if repaired is not None:
+        _print_repair(repair_to, repaired, health(repaired.mesh))
+
+
+def _answer(path: Path | None, mesh: TriMesh, report: MeshHealth) -> dict[str, Any]:
+    about = {"path": str(path), **report.to_dict()}
+    return about | {"negative_weights": _negative_weights(mesh, report)}
 
 
 def _negative_weights(mesh: TriMesh, report: MeshHealth) -> float | None:
     """Share of the cotangent weights that are negative; None where there is no operator."""
-    import warnings
-
-    from finsler.mesh.health import MeshWarning
-    from finsler.operator import lbo
-
     if not report.usable:
         return None
     with warnings.catch_warnings():
@@ -89,38 +88,25 @@ def _negative_weights(mesh: TriMesh, report: MeshHealth) -> float | None:
         return lbo(mesh).negative_share
 
 
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True)
-
-
-def _print_report(
-    path: Path, report: MeshHealth, negative: float | None, repair_to: Path | None
-) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
+def _print_report(path: Path, report: MeshHealth, negative: float | None) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
     for name, value in _lines(report):
         table.add_row(name, value)
-    console = _console()
-    console.print(f"[bold]{escape(str(path))}[/bold]")
+    console = stdout_console()
+    console.print(str(path), style="bold")
     if negative is not None:
         table.add_row("negative weights", f"{negative:.1%} of the cotangent weights")
     console.print(table)
     if negative is not None and negative >= _MANY:
-        console.print("Heat may leave its bounds on obtuse faces: finsler heat --delaunay")
+        print("Heat may leave its bounds on obtuse faces: finsler heat --delaunay")
     if not report.problems:
-        console.print("[green]No defects found.[/green]")
+        console.print("No defects found.", style="green")
         return
-    console.print(f"[yellow]Findings ({len(report.problems)})[/yellow]")
+    console.print(f"Findings ({len(report.problems)})", style="yellow")
     for problem in report.problems:
-        console.print(f"- {problem}")
-    if repair_to is None:
-        console.print("Mend with: finsler info MESH --repair OUT")
+        print(f"- {problem}")
 
 
 def _lines(report: MeshHealth) -> list[tuple[str, str]]:
@@ -147,17 +133,14 @@ def _lines(report: MeshHealth) -> list[tuple[str, str]]:
     ]
 
 
-def _print_repair(path: Path | None, mended: Repair, after: MeshHealth) -> None:
-    from rich.markup import escape
-
-    console = _console()
-    console.print("[bold]Repair[/bold]" + ("" if mended.changed else ": nothing to change"))
-    for name, count in mended.changes.items():
+def _print_repair(path: Path | None, repaired: Repair, after: MeshHealth) -> None:
+    print("Repair" + ("" if repaired.changed else ": nothing to change"))
+    for name, count in repaired.changes.items():
         if count:
-            console.print(f"- {name.replace('_', ' ')}: {count}")
-    console.print(
-        f"Wrote {escape(str(path))}: {after.n_vertices:,} vertices, {after.n_faces:,} faces,"
+            print(f"- {name.replace('_', ' ')}: {count}")
+    print(
+        f"Wrote {path}: {after.n_vertices:,} vertices, {after.n_faces:,} faces,"
         f" {len(after.problems)} findings left."
     )
     for problem in after.problems:
-        console.print(f"- {problem}")
+        print(f"- {problem}")

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from finsler.compute.memory import choose, estimate, limited, require
 
-class Solver(StrEnum):
-    """How systems are solved."""
-
-    auto = "auto"
-    direct = "direct"
-    iterative = "iterative"
+Solver = Literal["auto", "direct", "iterative"]
 
 
 def _state(context: typer.Context, gib: float | None) -> float | None:
-    from finsler.compute.memory import limited
-
     if gib is not None:
         context.with_resource(limited(gib))
     return gib
@@ -44,13 +37,11 @@ MemoryLimit = Annotated[
 ]
 
 
-def chosen_solver(task: str, vertices: int, solver: Solver, *, k: int = 50) -> str:
+def chosen_solver(task: str, vertices: int, solver: str, *, k: int = 50) -> str:
     """The solver to take, with a line on stderr where it is not the usual one."""
-    from finsler.compute.memory import choose, estimate, require
-
     require("operator", vertices)
-    chosen = choose(task, vertices, solver.value, k=k)
-    if solver is Solver.auto and chosen == "iterative":
+    chosen = choose(task, vertices, solver, k=k)
+    if solver == "auto" and chosen == "iterative":
         direct = estimate(task, vertices, k=k).gib
         typer.echo(f"iterative solver: a direct one would need about {direct:.3g} GiB", err=True)
     return chosen

@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from finsler import __version__
 from finsler.errors import ConvergenceError, InputError
+from finsler.storage.outputs import written_by
 
 # Exit codes of what Ctrl-C or `kill` ended.
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
@@ -21,7 +22,7 @@ _LEARNING = ("torch", "safetensors", "tensorboard")
 
 # Each name is that of a module of `finsler.cli` and of the command in it.
 COMMANDS = {
-    "info": "Report the size, topology and defects of a mesh, and mend it if asked.",
+    "info": "Report the size, topology and defects of a mesh, and repair it if asked.",
     "operator": "Write the Finsler-Laplace-Beltrami operators of a mesh at several angles.",
     "spectrum": "Compute the smallest eigenvalues and eigenfunctions of a Laplacian.",
     "kernel": "Compute the convolution kernel of a filter at a vertex, for several angles.",
@@ -36,8 +37,6 @@ COMMANDS = {
     " evaluate.",
     "match": "Match meshes: descriptors or a trained network, functional maps, ZoomOut.",
     "view": "Show one or two meshes in the browser.",
-    "bench": "Measure the main jobs on a shape that the package makes: frames, operators,"
-    " spectrum, ...",
     "demo": "Operators, spectra and distances on one shape, then correspondences learned from"
     " many.",
     "data": "Check and pack data sets, and make partial and synthetic ones.",
@@ -68,7 +67,10 @@ class _LazyGroup(TyperGroup):
         self, ctx: Any, args: list[str]
     ) -> tuple[str | None, TyperCommand | TyperGroup | None, list[str]]:
         name, _, rest = super().resolve_command(ctx, args)
-        return name, None if name is None else load_command(name), rest
+        if name is None:
+            return None, None, rest
+        ctx.with_resource(written_by(name))
+        return name, load_command(name), rest
 
 
 app = typer.Typer(

@@ -25,10 +25,7 @@ from finsler.cli.match_pairs import MatchChoice, arrays_of, match_pairs
 from finsler.cli.options import (
     Alpha,
     AsJson,
-    Kind,
-    Omega,
     OmegaField,
-    OperatorChoice,
     OperatorKind,
     Peak,
     Smoothing,
@@ -37,6 +34,7 @@ from finsler.cli.options import (
     working,
 )
 from finsler.cli.results import FIGURE_ENDINGS, checked_target
+from finsler.operator import OperatorSpec
 
 if TYPE_CHECKING:
     from finsler.compute.cluster import Workers
@@ -106,11 +104,11 @@ def match(
     refine: Annotated[
         bool, typer.Option(help="With --model: refine what the network found, or keep it.")
     ] = True,
-    kind: OperatorKind = Kind.lbo,
+    kind: OperatorKind = "lbo",
     alpha: Alpha = 1.0,
     tau: Tau = 0.1,
     theta: Theta = 0.0,
-    omega: OmegaField = Omega.constant,
+    omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
     jobs: Jobs = None,
@@ -143,7 +141,7 @@ def match(
     if model is None and not refine:
         raise InputError("--no-refine keeps what a network found: give one with --model")
     network = None if model is None else str(model.absolute())
-    operator = OperatorChoice(kind, alpha, tau, omega, peak, smoothing)
+    operator = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
     choice = MatchChoice(k, partial, network, refine, operator, theta)
     if pairs is None:
         if second is None:

@@ -6,6 +6,7 @@ import csv
 import functools
 import hashlib
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ from finsler.cli.batch import (
     key_of,
     meshes_at,
 )
-from finsler.cli.options import OperatorChoice
+from finsler.cli.options import operator_record
+from finsler.operator import OperatorSpec
 
 if TYPE_CHECKING:
     from finsler.compute.cluster import Workers
@@ -51,7 +53,7 @@ class MatchChoice:
     partial: bool
     model: str | None
     refine: bool
-    operator: OperatorChoice
+    operator: OperatorSpec
     theta: float
 
     def config(self) -> dict[str, Any]:
@@ -62,7 +64,7 @@ class MatchChoice:
             "partial": self.partial,
             "model": None if self.model is None else Path(self.model).name,
             "refine": self.refine,
-            **self.operator.config(self.theta),
+            **operator_record(self.operator, self.theta),
         }
 
     def check(self) -> None:
@@ -88,9 +90,7 @@ class MatchChoice:
         from finsler.matching import match
 
         def operator(mesh: TriMesh) -> Laplacian:
-            from finsler.operator import laplacian
-
-            return laplacian(mesh, self.operator.metric(mesh, self.theta).diffusivity())
+            return self.operator.laplacian(mesh, math.radians(self.theta))
 
         given = {} if self.model is None else self._learned(mesh_1, mesh_2, show)
         return match(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,56 +13,53 @@ from finsler.cli.options import (
     Alpha,
     AsJson,
     Delaunay,
-    Kind,
     MeshFile,
-    Omega,
     OmegaField,
-    OperatorChoice,
     Peak,
     Smoothing,
     Tau,
-    frames_of,
+    laplacian_of,
+    operator_record,
     working,
 )
-from finsler.cli.results import checked_target
+from finsler.cli.results import Overwrite, check_outputs
+from finsler.errors import InputError
+from finsler.frames import FaceFrames
+from finsler.mesh import TriMesh, load_mesh
+from finsler.operator import AngleStack, OperatorSpec, chebyshev_operators, save_operators
+from finsler.operator.export import operator_files
+from finsler.storage.npz import write_npz
 
-if TYPE_CHECKING:
-    from finsler.frames import FaceFrames
-    from finsler.mesh import TriMesh
-    from finsler.operator import AngleStack
+_ENDINGS = (".npz", ".mat", ".mtx")
 
-
-class Rescaling(StrEnum):
-    """Rescalings to [−1, 1]."""
-
-    none = "none"
-    acscnn = "acscnn"
-    reference = "reference"
-    plain = "plain"
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .npz, .mat or .mtx.")
+]
+Angles = Annotated[
+    int, typer.Option(help="Number of angles, evenly spaced over a half turn, from 0.")
+]
+OneAngle = Annotated[float | None, typer.Option(help="One angle, in degrees, instead of --angles.")]
+Rescaling = Annotated[
+    Literal["none", "acscnn", "reference", "plain"],
+    typer.Option(
+        help="Write operators rescaled to [-1, 1] instead: acscnn, reference or plain (npz)."
+    ),
+]
 
 
 def operator(
     mesh: MeshFile,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to write: .npz, .mat or .mtx."),
-    ],
+    out: Out,
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
-    angles: Annotated[int, typer.Option(help="Number of angles, evenly spaced in [0, π).")] = 8,
-    theta: Annotated[
-        float | None, typer.Option(help="One angle, in degrees, instead of --angles.")
-    ] = None,
-    omega: OmegaField = Omega.constant,
+    angles: Angles = 8,
+    theta: OneAngle = None,
+    omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
-    chebyshev: Annotated[
-        Rescaling,
-        typer.Option(
-            help="Write operators rescaled to [-1, 1] instead: acscnn, reference or plain (npz)."
-        ),
-    ] = Rescaling.none,
+    chebyshev: Rescaling = "none",
     delaunay: Delaunay = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the Finsler-Laplace-Beltrami operators of a mesh at several angles.
@@ -76,40 +73,26 @@ def operator(
 
     Example: `finsler operator cat.off --alpha 10 --tau 0.1 --angles 8 -o cat.npz`
     """
-    from finsler.errors import InputError
-    from finsler.mesh import load_mesh
-    from finsler.operator import chebyshev_operators, save_operators
-    from finsler.storage.npz import write_npz
-
-    if chebyshev is not Rescaling.none and out.suffix.lower() != ".npz":
+    if chebyshev != "none" and out.suffix.lower() != ".npz":
         raise InputError(f"{out}: rescaled operators are written as .npz only")
     if delaunay and theta is None:
         raise InputError(
             "--delaunay gives each angle triangles of its own, so that several share no pattern;"
             " choose one with --theta"
         )
-    checked_target(out, (".npz", ".mat", ".mtx"))
-    surface = load_mesh(mesh)
-    choice = OperatorChoice(Kind.flbo, alpha, tau, omega, peak, smoothing, delaunay)
     count = angles if theta is None else 1
-    config = {
-        "mesh": mesh.name,
-        **choice.config(theta),
-        "angles": count,
-        "chebyshev": chebyshev.value,
-    }
-    frames = frames_of(surface, smoothing)
-    with working(f"operators at {count} angles"):
-        stack, before = _stack(surface, frames, choice, angles, theta)
-        if chebyshev is Rescaling.none:
-            files = save_operators(out, stack, config)
-        else:
-            rescaled = chebyshev_operators(stack, normalization=chebyshev.value)
-            names = ("theta", "indptr", "indices", "values", "lambda_max")
-            arrays = {name: getattr(rescaled, name) for name in names}
-            files = [write_npz(out, {**arrays, "mass": stack.mass}, config)]
+    spec = OperatorSpec("flbo", alpha, tau, omega, peak, smoothing, count)
+    targets = [(path, _ENDINGS) for path in operator_files(out, count)]
+    check_outputs(targets, [mesh], overwrite=overwrite)
+    surface = load_mesh(mesh)
+    config = {"mesh": mesh.name, **operator_record(spec, theta, delaunay=delaunay)}
+    config |= {"angles": count, "chebyshev": chebyshev}
+    with working("operators"):
+        frames = spec.frames(surface)
+        wanted = angles if theta is None else math.radians(theta)
+        stack, before = _stack(surface, frames, spec, wanted, delaunay)
     report = {
-        "files": [str(path) for path in files],
+        "files": [str(path) for path in _write(out, stack, chebyshev, config)],
         "vertices": surface.n_vertices,
         "nonzeros": len(stack.indices),
         "theta": stack.theta.tolist(),
@@ -125,30 +108,27 @@ def operator(
 
 
 def _stack(
-    mesh: TriMesh,
-    frames: FaceFrames,
-    choice: OperatorChoice,
-    angles: int,
-    degrees: float | None,
+    mesh: TriMesh, frames: FaceFrames, spec: OperatorSpec, angles: int | float, delaunay: bool
 ) -> tuple[AngleStack, dict[str, float]]:
     """The operators, and with `--delaunay` the share of negative weights before."""
-    import numpy as np
-
-    from finsler.metric import RandersMetric
-    from finsler.operator import AngleStack, angle_stack
-
-    tau, theta = choice.tau_field(mesh), float(np.radians(degrees or 0.0))
-    if not choice.delaunay:
-        wanted = angles if degrees is None else [theta]
-        return angle_stack(mesh, alpha=choice.alpha, tau=tau, angles=wanted, frames=frames), {}
-
-    def metric(tau: Any) -> RandersMetric:
-        return RandersMetric.from_curvature(mesh, frames, alpha=choice.alpha, tau=tau, theta=theta)
-
-    found, shares = choice.laplacian(metric(tau))
-    reference, _ = choice.laplacian(metric(0.0))
+    if not delaunay:
+        wanted = angles if isinstance(angles, int) else [angles]
+        return spec.stack(mesh, wanted, frames=frames), {}
+    theta = float(angles)
+    albo = OperatorSpec("albo", spec.alpha, smoothing=spec.smoothing)
+    flipped, shares = laplacian_of(spec.metric(mesh, theta, frames=frames), delaunay=True)
+    reference, _ = laplacian_of(albo.metric(mesh, theta, frames=frames), delaunay=True)
     before = {"negative_weights_before": shares["negative_weights_before"]}
-    return AngleStack.single(found, theta=theta, reference=reference), before
+    return AngleStack.single(flipped, theta=theta, reference=reference), before
+
+
+def _write(out: Path, stack: AngleStack, rescaling: str, config: dict[str, Any]) -> list[Path]:
+    if rescaling == "none":
+        return save_operators(out, stack, config)
+    rescaled = chebyshev_operators(stack, normalization=rescaling)
+    names = ("theta", "indptr", "indices", "values", "lambda_max")
+    arrays = {name: getattr(rescaled, name) for name in names}
+    return [write_npz(out, {**arrays, "mass": stack.mass}, config)]
 
 
 def _print(report: dict[str, Any]) -> None:

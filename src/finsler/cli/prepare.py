@@ -20,7 +20,7 @@ from finsler.cli.cluster_options import (
     say_notes,
     workers,
 )
-from finsler.cli.options import Alpha, AsJson, Omega, OmegaField, Peak, Smoothing, Tau
+from finsler.cli.options import Alpha, AsJson, OmegaField, Peak, Smoothing, Tau
 
 if TYPE_CHECKING:
     from finsler.data.store.prepare import PreparationError
@@ -65,7 +65,7 @@ def prepare(
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
     angles: Annotated[int, typer.Option(help="Number of angles, evenly spaced in [0, π).")] = 8,
-    omega: OmegaField = Omega.constant,
+    omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
     normalization: Annotated[
@@ -132,7 +132,7 @@ def prepare(
         angles=angles,
         smoothing=smoothing,
         normalization=normalization.value,
-        omega=omega.value,
+        omega=omega,
         peak=peak,
         descriptor=descriptor.value,
         radius=radius,

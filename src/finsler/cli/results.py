@@ -1,30 +1,65 @@
-"""How results are written and drawn: checked targets, files of functions, animations."""
+"""How results are written and printed: checked targets, files of functions, animations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-if TYPE_CHECKING:
-    from finsler.mesh import TriMesh
-    from finsler.typing import FloatArray
-    from finsler.view import Camera, Panel
+import typer
+from rich.console import Console
+from rich.progress import Progress, track
+
+from finsler.errors import InputError
+from finsler.mesh import TriMesh, write_mesh
+from finsler.storage.files import local_path
+from finsler.storage.npz import write_npz
+from finsler.storage.outputs import require_outputs
+from finsler.typing import FloatArray
+from finsler.view import Camera, Panel
+from finsler.view.animation import save_panel_animation
 
 FUNCTION_ENDINGS = (".ply", ".vtk", ".npz")
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 ANIMATION_ENDINGS = (".gif",)
 
-_PICTURE = (480, 480)
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace files that exist, even where this command did not write them.",
+    ),
+]
 
 
-def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
-    """Raise before the work begins where its result could not be written."""
-    from finsler.errors import InputError
-    from finsler.storage.files import local_path
+def check_outputs(
+    outputs: Iterable[tuple[Path | None, tuple[str, ...]]],
+    inputs: Iterable[Path | str] = (),
+    *,
+    overwrite: bool = False,
+) -> list[str]:
+    """Names of the files that will be written; raises before the work where they cannot be.
 
-    if path is None:
-        return
+    `outputs` are paths, None where nothing is asked for, with the endings that they may have. A
+    file that is read is never written; one that exists is replaced only if the same command wrote
+    it, or with `overwrite`.
+
+    Raises
+    ------
+    InputError
+        Another ending, a folder that does not exist, or a file that must not be replaced.
+    """
+    targets = []
+    for path, endings in outputs:
+        if path is not None:
+            _check_path(path, endings)
+            targets.append(path)
+    require_outputs(targets, inputs, overwrite=overwrite)
+    return [str(path) for path in targets]
+
+
+def _check_path(path: Path, endings: tuple[str, ...]) -> None:
     local_path(path)
     if path.suffix.lower() not in endings:
         raise InputError(f"{path}: the ending {path.suffix!r} is not one of {', '.join(endings)}")
@@ -34,17 +69,22 @@ def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
         raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
 
 
+def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
+    """Raise before the work begins where its result could not be written."""
+    if path is not None:
+        _check_path(path, endings)
+
+
 def write_functions(
-    path: Path,
+    path: Path | None,
     mesh: TriMesh,
     functions: Mapping[str, FloatArray],
     arrays: Mapping[str, Any],
     config: Mapping[str, Any],
 ) -> None:
     """Functions on the vertices as named scalars of a .ply or .vtk, or `arrays` as .npz."""
-    from finsler.mesh import write_mesh
-    from finsler.storage.npz import write_npz
-
+    if path is None:
+        return
     if path.suffix.lower() == ".npz":
         write_npz(path, arrays, config)
     else:
@@ -57,29 +97,32 @@ def scalar_name(prefix: str, value: float) -> str:
     return f"{prefix}_{digits}"
 
 
-def nearest_vertex(mesh: TriMesh) -> int:
-    """The vertex nearest to the viewer of a figure: where a source sits unless one is chosen."""
-    import numpy as np
-
-    from finsler.view import Camera
-
-    return int(np.argmax(mesh.vertices @ np.asarray(Camera().direction)))
-
-
 def write_animation(
     path: Path, rows: Sequence[Sequence[Panel]], labels: Sequence[str], *, camera: Camera
 ) -> None:
     """Draw rows of panels, each row one picture with a label, into a GIF; with a progress bar."""
-    import numpy as np
-    from rich.console import Console
-    from rich.progress import track
-
-    from finsler.view import render_panel, save_animation
-
     console = Console(stderr=True)
     bar = track(rows, "animation", console=console, disable=not console.is_terminal)
-    pictures = [
-        np.concatenate([render_panel(p, camera=camera, size=_PICTURE) for p in row], axis=1)
-        for row in bar
-    ]
-    save_animation(path, pictures, labels)
+    save_panel_animation(path, bar, labels, camera=camera)
+
+
+def progress_bar() -> Progress:
+    """A bar on stderr; nothing where stderr is not a terminal."""
+    console = Console(stderr=True, markup=False)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
+
+
+def stdout_console() -> Console:
+    """Where tables are printed; names that look like markup are printed as they are."""
+    return Console(highlight=False, soft_wrap=True, markup=False)
+
+
+def print_report(report: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a report as JSON, or as these lines and the files that were written."""
+    if as_json:
+        print(json.dumps(report, indent=2))
+        return
+    for line in lines:
+        print(line)
+    for path in report["files"]:
+        print(f"Wrote {path}")

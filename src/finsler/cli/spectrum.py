@@ -3,57 +3,65 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-from finsler.cli.limits import MemoryLimit, Solver, SolverChoice, chosen_solver
+from finsler.analysis import Spectrum
+from finsler.analysis import spectrum as eigenpairs
+from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
     Alpha,
     AsJson,
     Delaunay,
-    Kind,
     MeshFile,
-    Omega,
     OmegaField,
-    OperatorChoice,
     OperatorKind,
     Peak,
     Smoothing,
     Tau,
     Theta,
     about_weights,
+    laplacian_of,
+    operator_record,
     working,
 )
-from finsler.cli.results import FIGURE_ENDINGS, checked_target
+from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs, stdout_console
+from finsler.mesh import load_mesh
+from finsler.operator import Laplacian, OperatorSpec
+from finsler.storage.npz import write_npz
+from finsler.view.surfaces import figure_eigenfunctions
 
-if TYPE_CHECKING:
-    from finsler.analysis import Spectrum
-    from finsler.operator import Laplacian
+Count = Annotated[int, typer.Option("-k", help="Number of eigenpairs, smallest first.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="Write eigenpairs and mass to this .npz."),
+]
+Figure = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw the first eigenfunctions: .png, .svg or .pdf."),
+]
 
 
 def spectrum(
     mesh: MeshFile,
-    k: Annotated[int, typer.Option("-k", help="Number of eigenpairs, smallest first.")] = 30,
-    kind: OperatorKind = Kind.lbo,
+    k: Count = 30,
+    kind: OperatorKind = "lbo",
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
     theta: Theta = 0.0,
-    omega: OmegaField = Omega.constant,
+    omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
     delaunay: Delaunay = False,
-    solver: SolverChoice = Solver.auto,
+    solver: SolverChoice = "auto",
     memory: MemoryLimit = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write eigenpairs and mass to this .npz."),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the first eigenfunctions: .png, .svg or .pdf."),
-    ] = None,
+    out: Out = None,
+    figure: Figure = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute the smallest eigenvalues and eigenfunctions of a Laplacian.
@@ -62,61 +70,46 @@ def spectrum(
 
     Example: `finsler spectrum cat.off -k 100 --operator flbo -o cat.npz --figure cat.png`
     """
-    from finsler.analysis import spectrum as compute
-    from finsler.mesh import load_mesh
-    from finsler.storage.npz import write_npz
-    from finsler.view.surfaces import figure_eigenfunctions
-
-    checked_target(out, (".npz",))
-    checked_target(figure, FIGURE_ENDINGS)
+    targets = [(out, (".npz",)), (figure, FIGURE_ENDINGS)]
+    files = check_outputs(targets, [mesh], overwrite=overwrite)
+    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
     surface = load_mesh(mesh)
-    taken = chosen_solver("spectrum", surface.n_vertices, solver, k=k)
-    choice = OperatorChoice(kind, alpha, tau, omega, peak, smoothing, delaunay)
-    config: dict[str, Any] = {"mesh": mesh.name, "k": k, "solver": taken, **choice.config(theta)}
-    laplacian, shares = choice.laplacian(choice.metric(surface, theta))
-    with working(f"{k} eigenpairs, {taken} solver"):
-        found = compute(laplacian, k, solver=taken)
+    chosen = chosen_solver("spectrum", surface.n_vertices, solver, k=k)
+    config: dict[str, Any] = {"mesh": mesh.name, "k": k, "solver": chosen}
+    config |= operator_record(spec, theta, delaunay=delaunay)
+    laplacian, shares = laplacian_of(spec.metric(surface, math.radians(theta)), delaunay=delaunay)
+    with working(f"{k} eigenpairs, {chosen} solver"):
+        pairs = eigenpairs(laplacian, k, solver=chosen)
     if out is not None:
-        arrays = {
-            "eigenvalues": found.eigenvalues,
-            "eigenvectors": found.eigenvectors,
-            "mass": laplacian.mass,
-        }
-        write_npz(out, arrays, config)
+        arrays = {"eigenvalues": pairs.eigenvalues, "eigenvectors": pairs.eigenvectors}
+        write_npz(out, {**arrays, "mass": laplacian.mass}, config)
     if figure is not None:
-        with working("figure"):
-            figure_eigenfunctions(figure, surface, found)
+        figure_eigenfunctions(figure, surface, pairs)
     if as_json:
         report = {
-            "eigenvalues": found.eigenvalues.tolist(),
-            "largest_residual": float(found.residuals.max()),
+            "eigenvalues": pairs.eigenvalues.tolist(),
+            "largest_residual": float(pairs.residuals.max()),
             "area": float(laplacian.mass.sum()),
             **shares,
             "config": config,
         }
         print(json.dumps(report, indent=2))
         return
-    _print(found, laplacian, [str(path) for path in (out, figure) if path is not None])
-    print(about_weights(shares))
+    _print(pairs, laplacian, [*(f"Wrote {path}" for path in files), about_weights(shares)])
 
 
-def _print(found: Spectrum, laplacian: Laplacian, written: list[str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _print(pairs: Spectrum, laplacian: Laplacian, lines: list[str]) -> None:
     area = float(laplacian.mass.sum())
     table = Table(box=None, pad_edge=False)
     for heading in ("index", "eigenvalue", "times area"):
         table.add_column(heading, justify="right")
-    values = found.eigenvalues
+    values = pairs.eigenvalues
     shown = list(range(len(values))) if len(values) <= 20 else [*range(15), *range(-3, 0)]
     for i in shown:
         if i == -3:
             table.add_row("…", "…", "…")
         value = float(values[i])
         table.add_row(str(i % len(values)), f"{value:.8g}", f"{value * area:.6g}")
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(f"largest relative residual {found.residuals.max():.1e}")
-    for path in written:
-        console.print(f"Wrote {path}", soft_wrap=True)
+    stdout_console().print(table)
+    for line in (f"largest relative residual {pairs.residuals.max():.1e}", *lines):
+        print(line)

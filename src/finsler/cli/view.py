@@ -4,54 +4,65 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from finsler.cli.options import MeshFile
+from finsler.data.labels import read_vts
+from finsler.errors import InputError
+from finsler.mesh import TriMesh, load_mesh
+from finsler.storage.npz import read_npz
+from finsler.typing import IntArray
+from finsler.view.web import Page, Scene
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+# Share of the vertices with a known partner below which this is said.
+_FEW = 0.5
 
-    from finsler.mesh import TriMesh
-    from finsler.typing import IntArray
+Second = Annotated[
+    Path | None, typer.Argument(metavar="[MESH2]", help="Another mesh, shown beside it.")
+]
+MapFile = Annotated[
+    Path | None,
+    typer.Option("--map", metavar="FILE", help="Map from MESH to MESH2: .npz of finsler match."),
+]
+Labels = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(
+        metavar="FILE FILE2",
+        help="Known partners instead of a map: one .vts file for each mesh, whose line i names"
+        " its vertex, from 1, of point i.",
+    ),
+]
+Values = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE[:NAME]",
+        help="Values at the vertices of MESH: array NAME of an .npz file, by default error.",
+    ),
+]
+Host = Annotated[
+    str, typer.Option(help="Numeric address to serve on; 127.0.0.1 is this machine only.")
+]
+Port = Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.")]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+]
 
 
 def view(
     mesh: MeshFile,
-    second: Annotated[
-        Path | None, typer.Argument(metavar="[MESH2]", help="Another mesh, shown beside it.")
-    ] = None,
-    map_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--map", metavar="FILE", help="Map from MESH to MESH2: .npz of finsler match."
-        ),
-    ] = None,
-    labels: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="FILE FILE2",
-            help="Known partners instead of a map: one .vts file for each mesh, whose line i names"
-            " its vertex, from 1, of point i.",
-        ),
-    ] = None,
-    error: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE[:NAME]",
-            help="Values at the vertices of MESH: array NAME of an .npz file, by default error.",
-        ),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Numeric address to serve on; 127.0.0.1 is this machine alone.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.")] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
-    ] = True,
+    second: Second = None,
+    map_file: MapFile = None,
+    labels: Labels = None,
+    error: Values = None,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    browser: Browser = True,
 ) -> None:
     """Show one or two meshes in the browser.
 
@@ -60,10 +71,6 @@ def view(
 
     Example: `finsler view A.off B.off --map map.npz --error map.npz:cycle`
     """
-    from finsler.errors import InputError
-    from finsler.mesh import load_mesh
-    from finsler.view.web import Page, Scene
-
     if map_file is not None and labels is not None:
         raise InputError("--map and --labels both say who corresponds; give one of them")
     if second is None and (map_file is not None or labels is not None):
@@ -95,9 +102,7 @@ def _wait() -> None:
         print()
 
 
-def _array(path: str | Path, name: str) -> NDArray[np.generic]:
-    from finsler.storage.npz import read_npz
-
+def _array(path: str | Path, name: str) -> NDArray[Any]:
     return read_npz(path, (name,))[name]
 
 
@@ -109,11 +114,6 @@ def _named(text: str) -> tuple[str, str]:
 
 def _partners(labels: tuple[Path, Path], meshes: list[TriMesh]) -> IntArray:
     """The vertex of the second mesh that names the same point, -1 where there is none."""
-    import numpy as np
-
-    from finsler.data.labels import read_vts
-    from finsler.errors import InputError
-
     first, second = (
         read_vts(path, mesh.n_vertices) for path, mesh in zip(labels, meshes, strict=True)
     )
@@ -124,4 +124,11 @@ def _partners(labels: tuple[Path, Path], meshes: list[TriMesh]) -> IntArray:
         )
     partners = np.full(meshes[0].n_vertices, -1)
     partners[first] = second
+    known = int((partners >= 0).sum())
+    if known < _FEW * len(partners):
+        warnings.warn(
+            f"{labels[0]} names {known:,} of the {len(partners):,} vertices of its mesh; the others"
+            " have no partner",
+            stacklevel=2,
+        )
     return partners

@@ -16,6 +16,7 @@ from finsler.errors import InputError
 from finsler.operator.angles import AngleStack
 from finsler.storage.files import write_bytes
 from finsler.storage.npz import read_npz, write_npz
+from finsler.storage.outputs import mark
 from finsler.storage.record import record
 
 _FIELDS = ("theta", "indptr", "indices", "values", "mass", "diagonal", "reference_diagonal")
@@ -44,6 +45,15 @@ def save_operators(
     if ending == ".mtx":
         return _matrix_market(target, stack, settings)
     raise InputError(f"{target}: the ending {ending!r} is not one of .npz, .mat, .mtx")
+
+
+def operator_files(path: str | os.PathLike[str], count: int) -> list[Path]:
+    """The files that `save_operators` writes for so many angles."""
+    target = Path(path)
+    if target.suffix.lower() != ".mtx":
+        return [target]
+    names = [*(f"theta{angle}" for angle in range(count)), "mass"]
+    return [target.with_name(f"{target.stem}_{name}.mtx") for name in names]
 
 
 def load_operators(path: str | os.PathLike[str]) -> AngleStack:
@@ -81,14 +91,16 @@ def _matlab(stack: AngleStack, config: dict[str, Any]) -> bytes:
     }
     buffer = io.BytesIO()
     scipy_io.savemat(buffer, content, do_compression=True)
-    return buffer.getvalue()
+    # The first 116 bytes are free text.
+    header = f"MATLAB 5.0 MAT-file {mark()}".encode().ljust(116)
+    return header + buffer.getvalue()[116:]
 
 
 def _matrix_market(target: Path, stack: AngleStack, config: dict[str, Any]) -> list[Path]:
     named = {f"theta{angle}": laplacian.stiffness for angle, laplacian in enumerate(stack)}
     named["mass"] = sparse.diags_array(stack.mass)
     written = []
-    for name, matrix in named.items():
+    for path, (name, matrix) in zip(operator_files(target, len(stack)), named.items(), strict=True):
         buffer = io.BytesIO()
         scipy_io.mmwrite(
             buffer,
@@ -97,6 +109,5 @@ def _matrix_market(target: Path, stack: AngleStack, config: dict[str, Any]) -> l
             symmetry="symmetric",
             precision=17,
         )
-        path = target.with_name(f"{target.stem}_{name}.mtx")
         written.append(write_bytes(path, buffer.getvalue()))
     return written

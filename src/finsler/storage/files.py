@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -147,7 +148,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file whole: the target is old or complete, never half written.
 
     Here, and wherever files can be renamed, it is written beside the target and moved; an object of
-    an object store is put in one piece. What a process that was killed left beside the target is
+    an object store is put in one piece. A link is followed, and the file it names keeps its
+    permissions. What a process that was killed left beside the target is
     removed by the next one that writes it.
 
     Raises
@@ -159,10 +161,12 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     ConnectionError
         The target is elsewhere and out of reach.
     """
-    target = location(path)
+    target = named = location(path)
     if not is_local(target):
         _put(target, content)
         return target
+    if target.is_symlink():
+        target = target.resolve()
     if target.is_dir():
         raise InputError(f"{target}: this is a folder; give the path of a file")
     if not target.parent.is_dir():
@@ -177,7 +181,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    return target
+    return named
 
 
 def unwritable(error: BaseException | None) -> bool:
@@ -193,6 +197,8 @@ def _beside(target: Any) -> Any:
 def _write_through(temporary: Path, target: Path, content: bytes) -> None:
     while True:
         temporary.write_bytes(content)
+        with suppress(OSError):
+            shutil.copymode(target, temporary)
         try:
             os.replace(temporary, target)
         except FileNotFoundError:

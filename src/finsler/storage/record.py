@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from finsler.storage.outputs import running_command
+
 _PACKAGES = ("finsler", "numpy", "scipy", "numba", "cholespy", "potpourri3d", "pygeodesic", "torch")
 
 
 def record(config: Mapping[str, Any]) -> str:
     """Configuration, versions and hardware as a JSON text, to be kept with a result."""
-    return json.dumps({"config": dict(config), "versions": _versions(), "machine": _machine()})
+    command = running_command()
+    about = {"config": dict(config), "versions": _versions(), "machine": _machine()}
+    return json.dumps(about | ({"made_by": f"finsler {command}"} if command else {}))
 
 
 def _versions() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from finsler.errors import InputError
 from finsler.storage.files import write_bytes
+from finsler.storage.outputs import mark
+from finsler.view.panel import Camera, Panel
+from finsler.view.renderer import render_panel
 
 # Pictures that the common palette is taken from, and the colours it has beside black and white.
 _SAMPLED = 12
@@ -65,6 +68,26 @@ def save_animation(
     return write_bytes(target, _gif(pictures, labels or [""] * len(pictures), pauses))
 
 
+def save_panel_animation(
+    path: str | os.PathLike[str],
+    rows: Iterable[Sequence[Panel]],
+    labels: Sequence[str],
+    *,
+    camera: Camera,
+    size: tuple[int, int] = (480, 480),
+) -> Path:
+    """Draw rows of panels, each row one picture with a label, into a GIF.
+
+    `size` is width and height of a panel in pixels; errors as for
+    [`save_animation`][finsler.view.save_animation].
+    """
+    pictures = [
+        np.concatenate([render_panel(panel, camera=camera, size=size) for panel in row], axis=1)
+        for row in rows
+    ]
+    return save_animation(path, pictures, labels)
+
+
 def _check_pictures(pictures: Sequence[NDArray[np.uint8]]) -> None:
     if len(pictures) == 0:
         raise InputError("an animation needs at least one picture")
@@ -96,5 +119,6 @@ def _gif(
         ImageDraw.Draw(image).text((12, 10), label, fill="black", font=font)
     first, *rest = (image.quantize(palette=palette) for image in images)
     buffer = io.BytesIO()
-    first.save(buffer, "GIF", save_all=True, append_images=rest, duration=pauses, loop=0)
+    options = {"duration": pauses, "loop": 0, "comment": mark().encode()}
+    first.save(buffer, "GIF", save_all=True, append_images=rest, **options)
     return buffer.getvalue()

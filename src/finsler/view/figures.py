@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
 from finsler.storage.files import write_bytes
+from finsler.storage.outputs import mark
 from finsler.typing import FloatArray
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import Camera, Panel, resolve_colors
@@ -28,6 +29,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
+_MAKER = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 
 _STYLE: dict[Any, Any] = {
     "font.size": 8,
@@ -227,7 +229,7 @@ def _encoded(figure: Figure, target: Path, dpi: int) -> bytes:
         dpi=dpi,
         facecolor="white",
         bbox_inches=Bbox([[0.0, 0.0], [right, height]]),
-        metadata=_METADATA[file_type],
+        metadata=_METADATA[file_type] | ({_MAKER[file_type]: mark()} if mark() else {}),
     )
     return buffer.getvalue()
 

@@ -231,6 +231,11 @@ def camera_facing(mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Came
     return Camera(direction=(x, y, z), up=up)
 
 
+def nearest_vertex(mesh: TriMesh) -> int:
+    """The vertex nearest to the viewer of a figure: where a source sits unless one is chosen."""
+    return int(np.argmax(mesh.vertices @ np.asarray(Camera().direction)))
+
+
 def _camera_near(mesh: TriMesh, centre: int, kernels: Sequence[FloatArray]) -> Camera:
     """Faces the vertex, and comes near where the kernels are small beside the surface."""
     distance = np.linalg.norm(mesh.vertices - mesh.vertices[centre], axis=1)

@@ -15,6 +15,7 @@ from finsler.mesh.formats.text import (
     without_comments,
 )
 from finsler.mesh.trimesh import TriMesh
+from finsler.storage.outputs import mark
 from finsler.typing import IntArray
 
 
@@ -59,5 +60,7 @@ def _zero_based(corners: IntArray, seen: IntArray) -> IntArray:
 def write(mesh: TriMesh) -> bytes:
     """Text in full precision."""
     points = [f"v {point}" for point in coordinate_lines(mesh)]
+    # At the end, where readers that know no comments do not look.
+    end = [f"# {mark()}"] if mark() else []
     faces = [f"f {a} {b} {c}" for a, b, c in (mesh.faces + 1).tolist()]
-    return ("\n".join([*points, *faces]) + "\n").encode("ascii")
+    return ("\n".join([*points, *faces, *end]) + "\n").encode("ascii")

@@ -18,6 +18,7 @@ from finsler.mesh.formats.text import (
     without_comments,
 )
 from finsler.mesh.trimesh import TriMesh
+from finsler.storage.outputs import mark
 from finsler.typing import IntArray
 
 _HEADER = re.compile(rb"(ST)?C?N?OFF(\s+|$)")
@@ -66,6 +67,8 @@ def write(mesh: TriMesh, *, colors: NDArray[np.uint8] | None = None) -> bytes:
             f"{point} {r} {g} {b} 255"
             for point, (r, g, b) in zip(points, colors.tolist(), strict=True)
         ]
+    # At the end, where readers that know no comments do not look.
+    end = [f"# {mark()}"] if mark() else []
     faces = [f"3 {a} {b} {c}" for a, b, c in mesh.faces.tolist()]
     header = ["OFF" if colors is None else "COFF", f"{mesh.n_vertices} {mesh.n_faces} 0"]
-    return ("\n".join([*header, *points, *faces]) + "\n").encode("ascii")
+    return ("\n".join([*header, *points, *faces, *end]) + "\n").encode("ascii")

@@ -18,6 +18,7 @@ from finsler.mesh.formats.text import (
     whole_numbers,
 )
 from finsler.mesh.trimesh import TriMesh
+from finsler.storage.outputs import mark
 from finsler.typing import FloatArray, IntArray
 
 _TYPES = {
@@ -266,6 +267,7 @@ def write(
     header = [
         "ply",
         "format binary_little_endian 1.0",
+        *([f"comment {mark()}"] if mark() else []),
         f"element vertex {mesh.n_vertices}",
         *(f"property {kind} {name}" for name, kind, _ in fields),
         f"element face {mesh.n_faces}",

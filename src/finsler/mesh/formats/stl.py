@@ -12,6 +12,7 @@ from finsler.mesh.formats.text import number_rows
 from finsler.mesh.measures import face_normals
 from finsler.mesh.rows import first_equal_row
 from finsler.mesh.trimesh import TriMesh
+from finsler.storage.outputs import mark
 from finsler.typing import FloatArray
 
 _FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
@@ -63,4 +64,4 @@ def write(mesh: TriMesh) -> bytes:
     facets = np.zeros(mesh.n_faces, _FACET)
     facets["normal"] = face_normals(mesh)
     facets["corners"] = mesh.vertices[mesh.faces]
-    return b"\0" * 80 + struct.pack("<I", mesh.n_faces) + facets.tobytes()
+    return mark().encode().ljust(80, b"\0") + struct.pack("<I", mesh.n_faces) + facets.tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from finsler.mesh.trimesh import TriMesh
+from finsler.storage.outputs import mark
 from finsler.typing import FloatArray
 
 
@@ -13,7 +14,7 @@ def write(mesh: TriMesh, *, scalars: dict[str, FloatArray] | None = None) -> byt
     n, m = mesh.n_vertices, mesh.n_faces
     polygons = np.column_stack([np.full(m, 3), mesh.faces]).astype(">i4")
     parts = [
-        b"# vtk DataFile Version 3.0\nfinsler\nBINARY\nDATASET POLYDATA\n",
+        f"# vtk DataFile Version 3.0\n{mark() or 'finsler'}\nBINARY\nDATASET POLYDATA\n".encode(),
         f"POINTS {n} double\n".encode(),
         mesh.vertices.astype(">f8").tobytes(),
         f"\nPOLYGONS {m} {4 * m}\n".encode(),

@@ -13,6 +13,7 @@ from typing import Any
 
 from finsler.errors import InputError
 from finsler.storage.files import write_bytes
+from finsler.storage.outputs import mark
 from finsler.view.report.blocks import Html, escaped, facts, joined, paragraph, section
 
 
@@ -93,6 +94,7 @@ def _page(title: str, body: Html) -> str:
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="{mark() or "finsler"}">
 <title>{escaped(title)}</title>
 <style>{style}</style>
 </head>

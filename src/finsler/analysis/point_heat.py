@@ -1,0 +1,85 @@
+"""Heat that starts at vertices of a surface measured with its own area as the unit."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from finsler.analysis.arguments import vertex_indices
+from finsler.analysis.heat import diffuse, finsler_flow
+from finsler.analysis.spectrum import spectrum
+from finsler.errors import InputError
+from finsler.mesh.measures import require_usable_faces, surface_area
+from finsler.mesh.trimesh import TriMesh
+from finsler.metric.randers import RandersMetric
+from finsler.operator.laplacian import Laplacian
+from finsler.typing import FloatArray
+
+# Share of the first wave left out above which the missing ones are seen.
+_CUT = 0.02
+
+
+def unit_area(mesh: TriMesh) -> TriMesh:
+    """The mesh scaled to area 1, so that times are shares of the area of the original."""
+    require_usable_faces(mesh)
+    return TriMesh(mesh.vertices / np.sqrt(surface_area(mesh)), mesh.faces)
+
+
+def point_heat(mass: FloatArray, sources: list[int], amount: float = 1.0) -> FloatArray:
+    """Heat (n,) shared evenly by the sources, whose mean over the surface is `amount`.
+
+    Raises
+    ------
+    InputError
+        A vertex that does not exist, or an amount that is not finite.
+    """
+    vertex_indices(sources, len(mass))
+    if not np.isfinite(amount):
+        raise InputError(f"amount is {amount}; it must be finite")
+    heat = np.zeros_like(mass)
+    np.add.at(heat, sources, amount * mass.sum() / (len(sources) * mass[sources]))
+    return heat
+
+
+def heat_flow(
+    operator: Laplacian,
+    start: FloatArray,
+    *,
+    k: int | None = None,
+    steps: int = 16,
+    solver: str = "auto",
+    drift: RandersMetric | None = None,
+) -> Callable[[float], FloatArray]:
+    """A function from a time to the heat (n,) then.
+
+    By implicit steps, or with `k` exactly in time on that many eigenpairs; with `drift`, a metric,
+    the paper's simplified Finsler heat equation on them. Where waves that the eigenpairs lack are
+    not yet gone at a time, a warning says so.
+
+    Raises
+    ------
+    InputError
+        As for [`diffuse`][finsler.diffuse], or `drift` without k.
+    """
+    if k is None:
+        if drift is not None:
+            raise InputError("the Finsler heat equation is solved on eigenpairs; give k")
+        return functools.partial(diffuse, operator, start, steps=steps, solver=solver)
+    basis = spectrum(operator, k, solver=solver)
+
+    def heat_at(time: float) -> FloatArray:
+        left = float(np.exp(-time * basis.eigenvalues[-1]))
+        if left > _CUT and k < len(operator.mass):
+            warnings.warn(
+                f"at times as short as {time:.2g} the {k} eigenpairs miss waves of which"
+                f" {left:.0%} is left, and the heat ripples; raise -k or take --method implicit",
+                stacklevel=2,
+            )
+        if drift is None:
+            return diffuse(basis, start, time)
+        return finsler_flow(basis, drift, start, time)
+
+    return heat_at
