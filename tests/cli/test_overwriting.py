@@ -1,0 +1,109 @@
+"""Nothing that a user has is overwritten unasked."""
+
+import os
+import stat
+
+import pytest
+from typer.testing import CliRunner
+
+import finsler
+from finsler.cli.main import app
+from finsler.errors import InputError
+from finsler.storage.files import write_bytes
+from finsler.storage.outputs import require_outputs, written_by
+
+BALL = finsler.primitives.bumpy_sphere(4)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    finsler.write_mesh(tmp_path / "m.ply", BALL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("command", ["heat", "distance", "kernel"])
+@pytest.mark.parametrize("link", [None, os.symlink, os.link])
+def test_an_input_is_never_written(folder, command, link):
+    out = "m.ply" if link is None else "other.ply"
+    if link is not None:
+        link(folder / "m.ply", folder / out)
+    before = (folder / "m.ply").read_bytes()
+    with pytest.raises(InputError, match="is read by the same command"):
+        run(command, f"../{folder.name}/m.ply", "-o", out, "--overwrite")
+    assert (folder / "m.ply").read_bytes() == before
+
+
+def test_repair_does_not_replace_its_input(folder):
+    with pytest.raises(InputError, match="is read by the same command"):
+        run("info", "m.ply", "--repair", "m.ply", "--overwrite")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("r.npz", ["distance", "m.ply", "-o", "r.npz"]),
+        ("r.ply", ["distance", "m.ply", "-o", "r.ply"]),
+        ("r.vtk", ["heat", "m.ply", "-t", 0.1, "-o", "r.vtk"]),
+        ("r.png", ["distance", "m.ply", "--figure", "r.png"]),
+        ("r.svg", ["distance", "m.ply", "--figure", "r.svg"]),
+        ("r.pdf", ["distance", "m.ply", "--figure", "r.pdf"]),
+        ("r.gif", ["distance", "m.ply", "--animate", "r.gif", "--frames", 2]),
+        ("r.mat", ["operator", "m.ply", "--angles", 1, "-o", "r.mat"]),
+        ("r_mass.mtx", ["operator", "m.ply", "--angles", 1, "-o", "r.mtx"]),
+        ("r.off", ["info", "m.ply", "--repair", "r.off"]),
+        ("r.obj", ["info", "m.ply", "--repair", "r.obj"]),
+        ("r.stl", ["info", "m.ply", "--repair", "r.stl"]),
+    ],
+)
+def test_a_foreign_file_is_replaced_only_when_asked(folder, name, options):
+    (folder / name).write_bytes(b"what a user made")
+    with pytest.raises(InputError, match="add --overwrite"):
+        run(*options)
+    assert (folder / name).read_bytes() == b"what a user made"
+    run(*options, "--overwrite")
+    assert (folder / name).read_bytes() != b"what a user made"
+    # The command's own result says so inside, and is replaced without a question.
+    run(*options)
+
+
+def test_the_result_of_another_command_is_foreign(folder):
+    run("operator", "m.ply", "--angles", 1, "-o", "r.npz")
+    with pytest.raises(InputError, match="was not written by this command"):
+        run("spectrum", "m.ply", "-k", 3, "-o", "r.npz")
+    assert len(finsler.load_operators("r.npz").theta) == 1
+
+
+def test_a_mesh_that_python_wrote_is_foreign(folder):
+    finsler.write_mesh("r.ply", BALL)
+    with pytest.raises(InputError, match="add --overwrite"):
+        run("distance", "m.ply", "-o", "r.ply")
+
+
+def test_two_results_need_two_files(folder):
+    with written_by("heat"), pytest.raises(InputError, match="two results"):
+        require_outputs(["a.ply", f"../{folder.name}/a.ply"])
+
+
+def test_meshes_with_marks_are_read_back(folder):
+    for ending in ("off", "obj", "ply", "stl"):
+        run("info", "m.ply", "--repair", f"r.{ending}")
+        assert b"made by finsler info" in (folder / f"r.{ending}").read_bytes()
+        assert finsler.load_mesh(f"r.{ending}").n_faces == BALL.n_faces
+
+
+def test_links_are_followed_and_permissions_kept(folder):
+    (folder / "real.npz").write_bytes(b"old")
+    (folder / "real.npz").chmod(0o640)
+    (folder / "link.npz").symlink_to("real.npz")
+    assert write_bytes(folder / "link.npz", b"new") == folder / "link.npz"
+    assert (folder / "link.npz").is_symlink()
+    assert (folder / "real.npz").read_bytes() == b"new"
+    assert stat.S_IMODE((folder / "real.npz").stat().st_mode) == 0o640
