@@ -17,7 +17,7 @@ from finsler.view import (
     render_panel,
     save_figure,
 )
-from finsler.view.figures import _STYLE
+from finsler.view.figures import STYLE
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import resolve_colors
 from finsler.view.scene import AMBIENT, DIFFUSE, SHEEN, view_of
@@ -268,7 +268,7 @@ def test_nothing_is_written_over_the_edge(ball, factor):
         resolve_colors([Panel(ball, y), Panel(ball, 2 * y + 1e4)], share=False),
     ]
     sheet = Sheet(rows, (1.0, 1.0), 50, title="title\nof two lines", row_labels=["x", "y", "z"])
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = compose(sheet, [[image] * 2] * 3)
         figure.draw_without_rendering()
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()

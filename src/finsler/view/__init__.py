@@ -4,8 +4,8 @@ Importing this package does not load matplotlib; drawing does (`pip install fins
 """
 
 from finsler.view.animation import save_animation
-from finsler.view.curves import plot_error_curves
-from finsler.view.figures import plot_spectrum, save_figure
+from finsler.view.curves import plot_error_curves, plot_spectrum
+from finsler.view.figures import save_figure
 from finsler.view.panel import Camera, Panel
 from finsler.view.renderer import render_panel
 from finsler.view.surfaces import (

@@ -1,21 +1,74 @@
-"""Cumulative error curves of correspondences."""
+"""Curves in the style of the figures: spectra, and cumulative errors of correspondences."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
+from finsler.storage.files import write_bytes
 from finsler.typing import FloatArray
-from finsler.view.figures import write_lines
+from finsler.view.figures import STYLE, check_size, check_target, encoded
+from finsler.view.renderer import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# The palette of Okabe and Ito, told apart by colour-blind readers.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_STYLES = ("-", "--", ":", "-.")
+# Curves of at most so many points show them.
+_MARKED = 40
+
+
+def plot_spectrum(
+    path: str | os.PathLike[str],
+    spectra: Mapping[str, ArrayLike],
+    *,
+    title: str | None = None,
+    x_label: str = "index $k$",
+    y_label: str = r"eigenvalue $\lambda_k$",
+    size: tuple[float, float] = (3.4, 2.4),
+    dpi: int = 200,
+) -> Path:
+    """Write eigenvalues against their index from 0, one curve per label; return the path.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in .png, .svg or .pdf; replaced only once the new file is complete.
+    spectra : mapping of str to (k,) array
+        Legend label and eigenvalues of each curve; lengths may differ.
+    title, x_label, y_label : str
+        Mathematics between dollar signs.
+    size, dpi : (width, height), int
+        In inches; pixels per inch.
+
+    Raises
+    ------
+    InputError
+        No curve, values that are not a finite vector, a path that cannot be used, or matplotlib is
+        not installed.
+    """
+    curves = {label: _checked_spectrum(label, values) for label, values in spectra.items()}
+    if not curves:
+        raise InputError("there is no spectrum to plot; give at least one label with eigenvalues")
+
+    def finish(axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        for line, values in zip(axes.get_lines(), curves.values(), strict=True):
+            line.set(marker="o" if len(values) <= _MARKED else "", markersize=2.2)
+        axes.set(xlabel=x_label, ylabel=y_label, title=title or "")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+
+    lines = {label: (np.arange(len(values)), values) for label, values in curves.items()}
+    return _write_lines(path, lines, finish, size, dpi, "best")
 
 
 def plot_error_curves(
@@ -29,7 +82,7 @@ def plot_error_curves(
     size: tuple[float, float] = (3.4, 2.4),
     dpi: int = 200,
 ) -> Path:
-    """Write the share of vertices within a radius against the radius, one curve per label.
+    """Write the share of vertices within a radius, one curve per label; return the path.
 
     Parameters
     ----------
@@ -42,15 +95,8 @@ def plot_error_curves(
         Mathematics between dollar signs. The default x_label is that of errors divided by √area.
     end : float, optional
         Of the x axis; by default the largest radius.
-    size : (width, height)
-        In inches.
-    dpi : int
-        Pixels per inch.
-
-    Returns
-    -------
-    Path
-        The file written.
+    size, dpi : (width, height), int
+        In inches; pixels per inch.
 
     Raises
     ------
@@ -58,7 +104,7 @@ def plot_error_curves(
         No curve, one that is not a cumulative curve, a path that cannot be used, or matplotlib is
         not installed.
     """
-    lines = {label: _checked_curve(label, *curve) for label, curve in curves.items()}
+    lines = {label: _checked_errors(label, *curve) for label, curve in curves.items()}
     if not lines:
         raise InputError("there is no error curve to plot; give at least one label with a curve")
     last = max(float(x[-1]) for x, _ in lines.values()) if end is None else end
@@ -69,15 +115,58 @@ def plot_error_curves(
         axes.set(xlabel=x_label, ylabel=y_label, title=title or "")
         axes.set(xlim=(0.0, last), ylim=(0.0, 102.0), yticks=range(0, 101, 20))
 
-    return write_lines(path, lines, finish, size=size, dpi=dpi, legend="lower right")
+    return _write_lines(path, lines, finish, size, dpi, "lower right")
 
 
-def _checked_curve(label: str, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Radii, and shares in per cent."""
+def _write_lines(
+    path: str | os.PathLike[str],
+    lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    finish: Callable[[Axes], None],
+    size: tuple[float, float],
+    dpi: int,
+    legend: Literal["best", "lower right"],
+) -> Path:
+    """Write curves (x, y) in the common style; `finish` labels the axes, before the legend."""
+    target = check_target(path)
+    check_size(size, dpi)
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.add_subplot()
+        for i, (label, (x, y)) in enumerate(lines.items()):
+            color, style = _COLORS[i % len(_COLORS)], _STYLES[i % len(_STYLES)]
+            axes.plot(x, y, color=color, linestyle=style, linewidth=1.2, label=label)
+        finish(axes)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="0.9", linewidth=0.5)
+        axes.set_axisbelow(True)
+        axes.legend(frameon=False, loc=legend)
+        content = encoded(figure, target, dpi)
+    return write_bytes(target, content)
+
+
+def _real_numbers(what: str, values: ArrayLike) -> FloatArray:
     try:
-        radii, shares = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"error curve {label!r} must hold real numbers: {error}") from error
+        raise InputError(f"{what} must hold real numbers: {error}") from error
+
+
+def _checked_spectrum(label: str, values: ArrayLike) -> FloatArray:
+    curve = _real_numbers(f"spectrum {label!r}", values)
+    if curve.ndim != 1 or len(curve) == 0 or not np.isfinite(curve).all():
+        raise InputError(
+            f"spectrum {label!r} has shape {curve.shape}; it must be a vector of finite numbers"
+        )
+    return curve
+
+
+def _checked_errors(label: str, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Radii, and shares in per cent."""
+    radii, shares = (_real_numbers(f"error curve {label!r}", values) for values in (x, y))
     if radii.ndim != 1 or len(radii) < 2 or radii.shape != shares.shape:
         raise InputError(
             f"error curve {label!r} has radii {radii.shape} and shares {shares.shape}; both must be"
