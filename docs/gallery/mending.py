@@ -1,8 +1,8 @@
-"""Mending an ugly mesh, with a count of every change.
+"""Repairing an ugly mesh, with a count of every change.
 
 A sphere is damaged: vertices doubled, faces turned over, one face repeated, one without area, a
-stray vertex. `health` says what is wrong and what it means; `repair` mends it and reports what it
-did; afterwards the operator is that of the sphere.
+stray vertex. `health` says what is wrong and what it means; `repair` removes it and reports what
+it did; afterwards the operator is that of the sphere.
 """
 
 import numpy as np
@@ -24,15 +24,15 @@ ugly = finsler.TriMesh(points, faces)
 
 for problem in finsler.health(ugly).problems:
     print("-", problem)
-mended = finsler.repair(ugly)
-print("repair:", mended.changes)
-assert mended.mesh.n_vertices == sphere.n_vertices and mended.mesh.n_faces == sphere.n_faces
-assert finsler.health(mended.mesh).genus == 0
-assert finsler.repair(mended.mesh).changes == dict.fromkeys(mended.changes, 0)
+repaired = finsler.repair(ugly)
+print("repair:", repaired.changes)
+assert repaired.mesh.n_vertices == sphere.n_vertices and repaired.mesh.n_faces == sphere.n_faces
+assert finsler.health(repaired.mesh).genus == 0
+assert finsler.repair(repaired.mesh).changes == dict.fromkeys(repaired.changes, 0)
 
-found = finsler.spectrum(finsler.lbo(mended.mesh), k=9).eigenvalues
+eigenvalues = finsler.spectrum(finsler.lbo(repaired.mesh), k=9).eigenvalues
 exact = finsler.spectrum(finsler.lbo(sphere), k=9).eigenvalues
-assert np.allclose(found, exact, atol=1e-8)
+assert np.allclose(eigenvalues, exact, atol=1e-8)
 try:
     finsler.lbo(ugly)
 except finsler.InputError as error:
@@ -45,6 +45,8 @@ signs[ugly.faces[:-2][::7].ravel()] = -1.0
 shown = finsler.TriMesh(points[:-1], ugly.faces[:-2])
 panels = [
     Panel(shown, signs[:-1], "before: faces turned over"),
-    Panel(mended.mesh, finsler.spectrum(finsler.lbo(mended.mesh), k=9).eigenvectors[:, 6], "after"),
+    Panel(
+        repaired.mesh, finsler.spectrum(finsler.lbo(repaired.mesh), k=9).eigenvectors[:, 6], "after"
+    ),
 ]
 save_figure("mending.png", [panels], share_range=False, colorbars=False, panel_size=(2.2, 2.2))

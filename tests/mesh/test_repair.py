@@ -1,10 +1,27 @@
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from finsler.errors import InputError
-from finsler.mesh import TriMesh, face_areas, health, primitives, repair, signed_volume
+from finsler.mesh import (
+    TriMesh,
+    degenerate_faces,
+    edges,
+    euler_number,
+    face_areas,
+    health,
+    load_mesh,
+    primitives,
+    repair,
+    signed_volume,
+    vertex_components,
+)
+
+REAL = os.environ.get("FINSLER_DATA")
 
 TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 POINTS = np.eye(4, 3, k=-1)
@@ -186,3 +203,111 @@ def test_nothing_left_is_an_error():
 def test_tolerance_out_of_range_is_an_error(tolerance):
     with pytest.raises(InputError, match=r"merge_tolerance.*\[0, 1\)"):
         repair(TriMesh(POINTS, TETRAHEDRON), merge_tolerance=tolerance)
+
+
+def topology(mesh):
+    return {
+        "components": int(vertex_components(mesh).max()) + 1,
+        "boundary": int((edges(mesh).counts == 1).sum()),
+        "euler": euler_number(mesh),
+    }
+
+
+SOUND = {
+    "sphere": primitives.sphere(4),
+    "torus": primitives.torus(9, 7),
+    "plane": primitives.plane(6, 6),
+}
+
+
+@given(data=st.data(), name=st.sampled_from(list(SOUND)))
+@settings(max_examples=60, deadline=None)
+def test_sheets_that_touch_stay_apart(data, name):
+    """Vertices moved onto others, anywhere: the surface is as sound as before, and stays."""
+    mesh = SOUND[name]
+    index = st.integers(0, mesh.n_vertices - 1)
+    pairs = data.draw(st.lists(st.tuples(index, index), min_size=1, max_size=12))
+    points = np.array(mesh.vertices)
+    for one, other in pairs:
+        points[one] = points[other]
+    moved = TriMesh(points, mesh.faces)
+    assume(not degenerate_faces(moved).any())
+    done = repair(moved)
+    if done.changes["merged_vertices"]:  # two edges of the rim of the plane came together
+        assert name == "plane"
+        assert topology(done.mesh)["boundary"] < topology(moved)["boundary"]
+        return
+    assert done.changes == only(flipped_faces=done.changes["flipped_faces"])
+    assert health(moved).duplicate_vertices == 0
+    np.testing.assert_array_equal(done.mesh.vertices, moved.vertices)
+    np.testing.assert_array_equal(np.sort(done.mesh.faces), np.sort(moved.faces))
+
+
+@given(data=st.data(), name=st.sampled_from(list(SOUND)), apart=st.sampled_from([0.0, 1e-9]))
+@settings(max_examples=30, deadline=None)
+def test_cracks_are_closed_and_nothing_else(data, name, apart):
+    """Faces that lost their vertices to copies, some a little moved, find them again."""
+    mesh = SOUND[name]
+    chosen = data.draw(st.lists(st.integers(0, mesh.n_faces - 1), min_size=1, max_size=40))
+    faces = np.array(mesh.faces)
+    free = np.zeros(mesh.n_faces, dtype=bool)
+    free[chosen] = True
+    count = 3 * int(free.sum())
+    faces[free] = mesh.n_vertices + np.arange(count).reshape(-1, 3)
+    moved = mesh.vertices[mesh.faces[free]].reshape(-1, 3) + apart
+    torn = TriMesh(np.r_[mesh.vertices, moved], faces)
+    done = repair(torn, merge_tolerance=10 * apart)
+    assert topology(done.mesh) == topology(mesh)
+    assert done.changes["split_vertices"] == done.changes["dropped_degenerate_faces"] == 0
+    assert (done.vertex_map >= 0)[np.unique(faces)].all()
+    if apart == 0.0:
+        assert health(torn).duplicate_vertices == done.changes["merged_vertices"]
+
+
+def test_solids_that_share_an_edge_or_a_wall_come_apart_whole():
+    """Boxes of soup in a row, each closed for itself although their walls coincide."""
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
+    quads = np.array(
+        [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    )
+    box = corners[np.r_[quads[:, :3], quads[:, [0, 2, 3]]]]
+    for shift in ([1, 1, 0], [1, 0, 0]):
+        points = np.r_[box, box + shift].reshape(-1, 3)
+        done = repair(TriMesh(points, np.arange(len(points)).reshape(-1, 3)))
+        assert topology(done.mesh) == {"components": 2, "boundary": 0, "euler": 4}
+        assert done.changes == only(merged_vertices=len(points) - 16)
+
+
+def test_a_skin_and_its_back_on_the_same_vertices_become_two_surfaces():
+    mesh = primitives.bumpy_sphere(3)
+    done = repair(TriMesh(mesh.vertices, np.r_[mesh.faces, mesh.faces[:, ::-1]]))
+    assert topology(done.mesh) == {"components": 2, "boundary": 0, "euler": 4}
+    assert done.changes == only(split_vertices=mesh.n_vertices, flipped_faces=mesh.n_faces)
+
+
+def test_a_flap_is_taken_off_and_the_surface_under_it_stays_closed():
+    """A face and its back stand on an edge; they enclose nothing."""
+    mesh = primitives.sphere(3)
+    a, b = mesh.faces[0, :2]
+    tip = mesh.n_vertices
+    flap = [[a, b, tip], [b, a, tip]]
+    done = repair(TriMesh(np.r_[mesh.vertices, [[0, 0, 3]]], np.r_[mesh.faces, flap]))
+    assert same_arrays(done.mesh, mesh)
+    assert done.changes == only(dropped_duplicate_faces=2, dropped_vertices=1)
+
+
+@pytest.mark.skipif(not REAL, reason="FINSLER_DATA names no folder")
+@pytest.mark.parametrize("collection", ["SMAL_r", "FAUST_r", "TOSCA_r", "SCAPE_r", "DT4D_r"])
+def test_real_meshes_are_not_cut(collection):
+    paths = sorted(Path(REAL, collection).rglob("*.off"))
+    if not paths:
+        pytest.skip(f"{collection} is not there")
+    for path in paths[:: max(1, len(paths) // 6)]:
+        mesh = load_mesh(path)
+        done = repair(mesh)
+        before, after = topology(mesh), topology(done.mesh)
+        assert after["boundary"] <= before["boundary"], path
+        report = health(mesh)
+        if report.nonmanifold_edges == report.nonmanifold_vertices == 0:
+            assert after == before and not done.changed, path
+        assert not repair(done.mesh).changed, path

@@ -81,6 +81,32 @@ def test_health_and_repair_do_not_depend_on_the_unit(name, factor):
     assert finsler.repair(one).changes == finsler.repair(other).changes
 
 
+SHEETS = ["touching fingers", "closed mouth", "coincident sheets", "doubled skin", "thin plate"]
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_sheets_that_touch_are_no_defect_and_stay_apart(name):
+    mesh = TriMesh(*MESHES[name]())
+    assert len(np.unique(mesh.vertices, axis=0)) < mesh.n_vertices
+    assert health(mesh).problems == []
+    done = finsler.repair(mesh)
+    assert not done.changed
+    assert np.array_equal(done.mesh.vertices, mesh.vertices)
+    assert np.array_equal(done.mesh.faces, mesh.faces)
+    again = finsler.repair(mesh, merge_tolerance=1e-9)
+    assert not again.changed
+
+
+def test_fingers_that_a_file_welded_come_apart():
+    mesh = TriMesh(*MESHES["touching fingers"]())
+    points, index = np.unique(mesh.vertices, axis=0, return_inverse=True)
+    welded = TriMesh(points, index.reshape(-1)[mesh.faces])
+    assert health(welded).nonmanifold_edges == 16 and health(welded).duplicate_faces == 8
+    report = health(finsler.repair(welded).mesh)
+    assert (report.n_vertices, report.n_faces) == (mesh.n_vertices, mesh.n_faces)
+    assert report.genus == 0 and report.problems == []
+
+
 def test_whole_numbers_give_exactly_the_floats_result():
     points, faces = MESHES["whole numbers"]()
     assert points.dtype == np.int64 and faces.dtype == np.int32

@@ -18,6 +18,11 @@ EXPECTED = """
 ...wwwwrwwwwwwwww.rr.wwww.wwrw.rr..wwww.w. book of 7 pages
 .....wwwwwwwwwwww.rr.w..w.ww.w.....wwww.w. 2 spheres touching
 .....wwwwwwwwwwww.rr.w..w.ww.w.rr..wwww.w. 5 spheres touching
+.......................................... touching fingers
+.......................................... closed mouth
+.......r.................................. coincident sheets
+.......................................... doubled skin
+.......................................... thin plate
 ...rrrrrrrrrrrrrrrrrrrrrr.rrrr.....rrrrrr. corner repeated
 ...rrrrrrrrrrrrrrrrrrrrrr.rrrr.....rrrrrr. face on a line
 ...rrrrrrrrrrrrrrrrrrrrrr.rrrr.....rrrrrr. 20 faces on lines

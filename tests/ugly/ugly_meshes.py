@@ -67,6 +67,75 @@ def touching(count: int) -> Arrays:
     return np.concatenate(all_points)[used], corners.reshape(-1, 3)
 
 
+def touching_fingers() -> Arrays:
+    """One closed surface, a tube bent so far that the caps at its two ends coincide."""
+    around, along = 8, 13
+    angle = 2.0 * np.pi * np.arange(around) / around
+    ring = 0.3 * np.c_[1.0 + np.cos(angle), np.sin(angle)]
+    turn = np.linspace(0.0, np.pi, along)[:, None]
+    reach = 1.0 + ring[None, :, 0]
+    half = np.stack(
+        [reach * np.cos(turn), reach * np.sin(turn), np.tile(ring[:, 1], (along, 1))], axis=2
+    )
+    half[0, :, 1] = 0.0
+    rings = np.r_[half, half[-2::-1] * [1.0, -1.0, 1.0]]
+    middle = [[1.3, 0.0, 0.0]]
+    points = np.r_[rings.reshape(-1, 3), middle, middle]
+    a = np.arange(len(rings) * around).reshape(-1, around)
+    b, c, d = np.roll(a, -1, 1)[:-1], np.roll(a, -1, 1)[1:], a[1:]
+    tube = np.r_[
+        np.stack([a[:-1], d, c], 2).reshape(-1, 3), np.stack([a[:-1], c, b], 2).reshape(-1, 3)
+    ]
+    first, last = len(points) - 2, len(points) - 1
+    caps = [np.c_[np.full(around, first), a[0], np.roll(a[0], -1)]]
+    caps += [np.c_[np.full(around, last), np.roll(a[-1], -1), a[-1]]]
+    return points, np.r_[tube, *caps]
+
+
+def closed_mouth() -> Arrays:
+    """One closed surface with a pocket whose lips lie on each other."""
+    points, faces = base()
+    throat = int(np.argmax(np.bincount(faces.ravel()) == 6))
+    around = [
+        np.roll(face, -int(np.argmax(face == throat)))[1:] for face in faces if throat in face
+    ]
+    following = {int(a): int(b) for a, b in around}
+    lips = [int(around[0][0])]
+    while len(lips) < 6:
+        lips.append(following[lips[-1]])
+    for upper, lower in ((lips[1], lips[5]), (lips[2], lips[4])):
+        points[[upper, lower]] = points[[upper, lower]].mean(axis=0)
+    points[throat] *= 0.7
+    return points, faces
+
+
+def coincident_sheets() -> Arrays:
+    """Two planes in the same position, each with its own vertices."""
+    return joined(flat(), flat())
+
+
+def doubled_skin() -> Arrays:
+    """A closed surface twice, each with its own vertices."""
+    return joined(base(3), base(3))
+
+
+def thin_plate() -> Arrays:
+    """A closed surface without thickness: two discs that share their rim."""
+    count, rings = 12, 3
+    angle = 2.0 * np.pi * np.arange(count) / count
+    circle = np.c_[np.cos(angle), np.sin(angle), np.zeros(count)]
+    inner = np.r_[[[0.0, 0.0, 0.0]], *(r * circle / rings for r in range(1, rings))]
+    side = np.r_[inner, circle]
+    a = 1 + np.arange(rings * count).reshape(rings, count)
+    b = np.roll(a, -1, axis=1)
+    disc = [np.c_[np.zeros(count, int), a[0], b[0]]]
+    for i in range(rings - 1):
+        disc += [np.c_[a[i], a[i + 1], b[i + 1]], np.c_[a[i], b[i + 1], b[i]]]
+    top = np.concatenate(disc)
+    index = np.r_[len(side) + np.arange(len(inner)), np.arange(len(inner), len(side))]
+    return np.r_[side, inner], np.r_[top, index[top][:, ::-1]]
+
+
 def collapsed(count: int) -> Arrays:
     """Faces whose three corners are three different vertices on one line."""
     points, faces = base()
@@ -267,6 +336,11 @@ MESHES: dict[str, Callable[[], Arrays]] = {
     "book of 7 pages": lambda: book(7),
     "2 spheres touching": lambda: touching(2),
     "5 spheres touching": lambda: touching(5),
+    "touching fingers": touching_fingers,
+    "closed mouth": closed_mouth,
+    "coincident sheets": coincident_sheets,
+    "doubled skin": doubled_skin,
+    "thin plate": thin_plate,
     "corner repeated": lambda: (base()[0], np.r_[base()[1], [[0, 0, 1]]]),
     "face on a line": lambda: collapsed(1),
     "20 faces on lines": lambda: collapsed(20),

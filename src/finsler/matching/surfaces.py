@@ -107,8 +107,8 @@ def describe_surface(
 def repaired(mesh: TriMesh) -> Repair:
     """The repaired mesh, less the components that have below 0.1% of the area.
 
-    Each component has a constant eigenfunction of its own. Those of crumbs, such as single faces
-    that are cut off where a surface touches itself, would displace all others.
+    Each component has a constant eigenfunction of its own. Those of crumbs, such as stray
+    single faces, would displace all others.
     """
     result = repair(mesh)
     component = vertex_components(result.mesh)[result.mesh.faces[:, 0]]

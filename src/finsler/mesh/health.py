@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from finsler.errors import InputError
 from finsler.mesh.crossings import crossing_faces
 from finsler.mesh.measures import degenerate_faces, needle_faces, surface_area
 from finsler.mesh.repair import duplicate_faces, repair
@@ -72,8 +73,8 @@ class MeshHealth:
     crossing_faces : int
         Faces that pass through another one.
     duplicate_vertices, unreferenced_vertices : int
-        Vertices that coincide with an earlier one and can be merged with it without a
-        non-manifold vertex; vertices that no face uses.
+        Vertices that coincide with another one along a crack, as many as `repair` merges; vertices
+        that no face uses.
     """
 
     n_vertices: int
@@ -160,7 +161,7 @@ _FINDINGS = {
     "nonmanifold_edges": (
         "edge with more than two faces",
         "edges with more than two faces",
-        "sheets meet there; repair opens the surface along them",
+        "sheets meet there; repair separates them",
     ),
     "nonmanifold_vertices": (
         "vertex that joins separate fans of faces",
@@ -217,7 +218,7 @@ def health(mesh: TriMesh) -> MeshHealth:
     ends = mesh.vertices[edges(mesh).vertices]
     lengths = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
     lower, upper = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
-    found = orientation(mesh)
+    sheets = orientation(mesh)
     inconsistent = len(inconsistent_edges(mesh))
     bad_edges, bad_vertices = len(nonmanifold_edges(mesh)), len(nonmanifold_vertices(mesh))
     return MeshHealth(
@@ -235,10 +236,10 @@ def health(mesh: TriMesh) -> MeshHealth:
         components=int(vertex_components(mesh).max()) + 1,
         boundary_loops=len(boundary_loops(mesh)),
         euler_number=euler_number(mesh),
-        genus=None if bad_edges or bad_vertices else _genus(mesh, found),
-        orientable=bool(found.orientable.all()),
+        genus=None if bad_edges or bad_vertices else _genus(mesh, sheets),
+        orientable=bool(sheets.orientable.all()),
         consistent=inconsistent == 0,
-        outward=_outward(mesh, found),
+        outward=_outward(mesh, sheets),
         inconsistent_edges=inconsistent,
         nonmanifold_edges=bad_edges,
         nonmanifold_vertices=bad_vertices,
@@ -263,20 +264,22 @@ def _smallest_angle(mesh: TriMesh) -> float:
     return float(np.degrees(np.arctan2(sine, np.einsum("fci,fci->fc", u, v))).min())
 
 
-def _genus(mesh: TriMesh, found: Orientation) -> int | None:
-    if len(found.closed) > 1 or not found.closed[0] or not found.orientable[0]:
+def _genus(mesh: TriMesh, sheets: Orientation) -> int | None:
+    if len(sheets.closed) > 1 or not sheets.closed[0] or not sheets.orientable[0]:
         return None
     return (2 - euler_number(mesh)) // 2
 
 
-def _outward(mesh: TriMesh, found: Orientation) -> bool | None:
-    turned = np.bincount(found.component, found.flip) > 0
-    judged = found.closed & found.orientable & ~turned
-    if not judged.any():
+def _outward(mesh: TriMesh, sheets: Orientation) -> bool | None:
+    turned = np.bincount(sheets.component, sheets.flip) > 0
+    solid = sheets.closed & sheets.orientable & ~turned
+    if not solid.any():
         return None
-    return bool((component_volumes(mesh, found.component)[judged] >= 0.0).all())
+    return bool((component_volumes(mesh, sheets.component)[solid] >= 0.0).all())
 
 
 def _mergeable_vertices(mesh: TriMesh) -> int:
-    welded = repair(mesh, drop_degenerate=False, drop_duplicates=False, orient=False, outward=False)
-    return welded.changes["merged_vertices"]
+    try:
+        return repair(mesh).changes["merged_vertices"]
+    except InputError:  # no face has area
+        return 0

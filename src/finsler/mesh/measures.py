@@ -63,7 +63,7 @@ def require_usable_faces(mesh: TriMesh) -> None:
     if bad.any():
         raise InputError(
             f"face {int(np.argmax(bad))} has no area ({int(bad.sum())} such faces);"
-            " mend the mesh first: finsler.repair(mesh), or finsler info --repair"
+            " repair the mesh first: finsler.repair(mesh), or finsler info --repair"
         )
     used = np.zeros(mesh.n_vertices, dtype=bool)
     used[mesh.faces] = True
@@ -71,7 +71,7 @@ def require_usable_faces(mesh: TriMesh) -> None:
         raise InputError(
             f"vertex {int(np.argmin(used))} belongs to no face"
             f" ({int((~used).sum())} such vertices);"
-            " mend the mesh first: finsler.repair(mesh), or finsler info --repair"
+            " repair the mesh first: finsler.repair(mesh), or finsler info --repair"
         )
 
 

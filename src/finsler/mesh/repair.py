@@ -1,30 +1,30 @@
-"""Mend a mesh so that operators exist on it, and say what was done."""
+"""Repair a mesh so that operators exist on it, and say what was done."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
 from finsler.mesh.measures import degenerate_faces
 from finsler.mesh.rows import first_equal_row
-from finsler.mesh.topology import component_volumes, corner_fans, orientation
+from finsler.mesh.seams import flaps, halfedge_sides, obstructing_faces, repeated_rows, sewn_corners
+from finsler.mesh.topology import component_volumes, connected_labels, orientation
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """A mended mesh and where its parts come from.
+    """A repaired mesh and where its parts come from.
 
     Attributes
     ----------
     mesh : TriMesh
-        The mended mesh.
+        The repaired mesh.
     vertex_map : (n_old,)
         New index of each old vertex, the first of them where it was split; -1 where it is gone.
     vertex_source : (n_new,)
@@ -32,7 +32,7 @@ class Repair:
     face_source : (m_new,)
         Old face behind each new one.
     changes : dict
-        Net number of each change: `merged_vertices`, `dropped_degenerate_faces`,
+        Number of each change: `merged_vertices`, `dropped_degenerate_faces`,
         `dropped_duplicate_faces`, `split_vertices` (copies added), `dropped_vertices`,
         `flipped_faces`.
     """
@@ -61,17 +61,22 @@ def repair(
     orient: bool = True,
     outward: bool = True,
 ) -> Repair:
-    """Mend a mesh; every step has its switch, and all are on.
+    """Repair a mesh; every step has its switch, and all are on.
 
-    In this order: merge coincident vertices; drop faces without area; keep one of several faces
-    with the same corners; give each fan of faces around a vertex a vertex of its own, which opens
-    non-manifold edges too; drop vertices without a face; orient each component consistently, the
-    way most of its faces are, and outwards where it is closed. The order of vertices and faces is
-    kept, copies of split vertices come last, and a second repair changes nothing.
+    In this order: drop faces without area; merge coincident vertices along cracks, where two
+    boundary edges become one; keep one of several faces with the same corners; give each fan of
+    faces around a vertex a vertex of its own, which separates sheets that share an edge too; drop
+    vertices without a face; orient each component consistently, the way most of its faces are, and
+    outwards where it is closed. The order of vertices and faces is kept, copies of split vertices
+    come last, and a second repair changes nothing.
 
-    Coincident vertices that would have to be split again stay apart and count as no change. Each
-    closed component is turned outwards for itself, the wall of a cavity too. A component that is
-    not orientable keeps its faces as they are. Self-intersections are not looked for.
+    A mesh without defects is returned as it is. Sheets that merely touch, such as two fingers, the
+    lips of a closed mouth or the two sides of a thin plate, stay apart although their vertices
+    coincide: a merge has to close a boundary and to leave two faces at each edge. Where several
+    sheets share an edge they are told apart by the angles between their faces; where orientation
+    leaves no choice, all are separated. Each closed component is turned outwards for itself, the
+    wall of a cavity too. A component that is not orientable keeps its faces as they are.
+    Self-intersections are not looked for.
 
     Parameters
     ----------
@@ -80,8 +85,9 @@ def repair(
     drop_unreferenced, orient, outward : bool
         The steps.
     merge_tolerance : float
-        Vertices closer than this share of the bounding box diagonal are merged into the first of
-        them; 0 merges only equal positions.
+        Vertices closer than this share of the bounding box diagonal count as coincident, and
+        merge into the first of them; faces with two such corners are without area. 0: only equal
+        positions coincide.
 
     Raises
     ------
@@ -99,58 +105,103 @@ def repair(
         raise InputError(
             f"merge_tolerance is {merge_tolerance}; it must lie in [0, 1), a share of the diagonal"
         )
-    place = np.arange(mesh.n_vertices)
-    if merge_vertices:
-        place = _first_coincident(mesh.vertices, merge_tolerance)
-    merged = TriMesh(mesh.vertices, place[mesh.faces])
-    degenerate = degenerate_faces(merged) & drop_degenerate
-    duplicate = duplicate_faces(merged) & drop_duplicates & ~degenerate
-    face_source = np.flatnonzero(~(degenerate | duplicate))
-    if len(face_source) == 0:
+    once = partial(
+        _repair_once,
+        tolerance=merge_tolerance if merge_vertices else None,
+        drop_degenerate=drop_degenerate,
+        drop_duplicates=drop_duplicates,
+        split=split_nonmanifold,
+        drop_unreferenced=drop_unreferenced,
+        flips=partial(_flips, orient=orient, outward=outward),
+    )
+    done = once(mesh)
+    # What was closed or dropped may let another pass close more; the last one changes nothing.
+    again = done
+    while again.changed:
+        again = once(done.mesh)
+        done = _composed(done, again)
+    return done
+
+
+def _repair_once(
+    mesh: TriMesh,
+    *,
+    tolerance: float | None,
+    drop_degenerate: bool,
+    drop_duplicates: bool,
+    split: bool,
+    drop_unreferenced: bool,
+    flips: partial[BoolArray],
+) -> Repair:
+    site = np.arange(mesh.n_vertices)
+    if tolerance is not None:
+        site = _first_coincident(mesh.vertices, tolerance)
+    flat = (degenerate_faces(mesh) | _collapsed(site[mesh.faces])) & drop_degenerate
+    kept = np.flatnonzero(~flat)
+    if len(kept) == 0:
         raise InputError(
             f"all {mesh.n_faces} faces are degenerate, so nothing is left; check the mesh, or lower"
-            f" merge_tolerance={merge_tolerance:g}"
+            f" merge_tolerance={tolerance or 0.0:g}"
         )
+    if drop_duplicates:
+        faces = mesh.faces[kept]
+        kept = kept[~obstructing_faces(faces, site, halfedge_sides(faces, site, split=True))]
+    remaining = TriMesh(mesh.vertices, mesh.faces[kept])
+    sides = halfedge_sides(remaining.faces, site, split=split)
+    label = sewn_corners(remaining, site, sides, split=split).reshape(-1, 3)
+    if drop_duplicates:
+        single = ~(repeated_rows(np.sort(label, axis=1)) | flaps(remaining.faces, label))
+        kept, label = kept[single], label[single]
 
-    kept = TriMesh(mesh.vertices, merged.faces[face_source])
-    owner = corner_fans(kept) if split_nonmanifold else kept.faces.ravel()
-    numbering = _number(mesh.faces[face_source].ravel(), owner, place, drop_unreferenced)
-    split = TriMesh(mesh.vertices[place[numbering.source]], numbering.of_corner.reshape(-1, 3))
-    flip = _flips(split, orient=orient, outward=outward)
-    sources = len(np.unique(numbering.source))
-    gone = int((numbering.vertex_map < 0).sum())
+    numbering = _number(mesh.faces[kept].ravel(), label.ravel(), site, drop_unreferenced)
+    sewn = TriMesh(mesh.vertices[numbering.source], numbering.of_corner.reshape(-1, 3))
+    flip = flips(sewn)
     return Repair(
-        mesh=_turned(split, flip),
+        mesh=_turned(sewn, flip),
         vertex_map=numbering.vertex_map,
         vertex_source=numbering.source,
-        face_source=face_source,
+        face_source=kept,
         changes={
-            "merged_vertices": mesh.n_vertices - gone - sources,
-            "dropped_degenerate_faces": int(degenerate.sum()),
-            "dropped_duplicate_faces": int(duplicate.sum()),
-            "split_vertices": split.n_vertices - sources,
-            "dropped_vertices": gone,
+            "merged_vertices": numbering.merged,
+            "dropped_degenerate_faces": int(flat.sum()),
+            "dropped_duplicate_faces": mesh.n_faces - int(flat.sum()) - len(kept),
+            "split_vertices": numbering.split,
+            "dropped_vertices": int((numbering.vertex_map < 0).sum()),
             "flipped_faces": int(flip.sum()),
         },
     )
 
 
+def _composed(first: Repair, second: Repair) -> Repair:
+    """Two repairs in a row as one."""
+    return Repair(
+        mesh=second.mesh,
+        vertex_map=np.r_[second.vertex_map, -1][first.vertex_map],
+        vertex_source=first.vertex_source[second.vertex_source],
+        face_source=first.face_source[second.face_source],
+        changes={name: count + second.changes[name] for name, count in first.changes.items()},
+    )
+
+
 def duplicate_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of the faces that have the same three vertices as an earlier one."""
-    first = first_equal_row(np.sort(mesh.faces, axis=1))
-    return np.asarray(first != np.arange(mesh.n_faces))
+    return repeated_rows(np.sort(mesh.faces, axis=1))
+
+
+def _collapsed(corners: IntArray) -> BoolArray:
+    """Mask (m,) of the faces with two equal corners."""
+    return np.asarray((corners == np.roll(corners, 1, axis=1)).any(axis=1))
 
 
 def _first_coincident(vertices: FloatArray, tolerance: float) -> IntArray:
-    """First vertex (n,) at the place of each vertex; closeness is passed on along chains."""
+    """First vertex (n,) at the position of each vertex; closeness is passed on along chains."""
     first = first_equal_row(vertices)
     if tolerance == 0.0:
         return first
     distinct = np.unique(first)
     reach = tolerance * float(np.linalg.norm(np.ptp(vertices, axis=0)))
     close = cKDTree(vertices[distinct]).query_pairs(reach, output_type="ndarray")
-    graph = coo_array((np.ones(len(close)), close.T), shape=(len(distinct), len(distinct)))
-    _, label = connected_components(graph, directed=False)
+    label = connected_labels(len(distinct), close[:, 0], close[:, 1])
     _, leader = np.unique(label, return_index=True)
     return np.asarray(distinct[leader[label]][np.searchsorted(distinct, first)])
 
@@ -162,46 +213,57 @@ class _Numbering:
     of_corner: IntArray
     source: IntArray
     vertex_map: IntArray
+    merged: int
+    split: int
 
 
-def _number(old: IntArray, owner: IntArray, place: IntArray, drop_unreferenced: bool) -> _Numbering:
-    """Number the owners of corners as the new vertices, in the order of the old ones.
+def _number(old: IntArray, label: IntArray, site: IntArray, drop_unreferenced: bool) -> _Numbering:
+    """Number the labels of corners as the new vertices, in the order of the old ones.
 
-    `old` (3 m,) is the old vertex of each corner, `owner` (3 m,) says which corners share a new
-    vertex, `place` (n_old,) is the first vertex at the place of each. The source of a new vertex
+    `old` (3 m,) is the old vertex of each corner, `label` (3 m,) says which corners share a new
+    vertex, `site` (n_old,) is the first vertex at the position of each. The source of a new vertex
     is its smallest old vertex; the first new vertex of a source keeps its rank, others come last.
     """
-    labels, of_corner = np.unique(owner, return_inverse=True)
-    source = np.full(len(labels), len(place))
+    labels, of_corner = np.unique(label, return_inverse=True)
+    source = np.full(len(labels), len(site))
     np.minimum.at(source, of_corner, old)
     if not drop_unreferenced:
-        source = np.r_[source, np.setdiff1d(place, place[old])]
-    _, first = np.unique(source, return_index=True)
-    copy = np.ones(len(source), dtype=bool)
-    copy[first] = False
+        source = np.r_[source, np.setdiff1d(site, site[old])]
+    copy = repeated_rows(source[:, None])
     order = np.lexsort([source, copy])
-    rank = np.argsort(order)
-    source, of_corner = source[order], rank[of_corner]
+    source, of_corner = source[order], np.argsort(order)[of_corner]
 
-    at_place = np.full(len(place), len(source))
-    np.minimum.at(at_place, place[source], np.arange(len(source)))
-    vertex_map = np.where(at_place < len(source), at_place, -1)[place]
-    by_corner = np.full(len(place), len(source))
-    np.minimum.at(by_corner, old, of_corner)
-    used = by_corner < len(source)
-    vertex_map[used] = by_corner[used]
-    return _Numbering(of_corner, source, vertex_map)
+    vertex_map = _first_of(site[source], np.arange(len(source)), len(site))[site]
+    by_corner = _first_of(old, of_corner, len(site))
+    vertex_map = np.where(by_corner >= 0, by_corner, vertex_map)
+    joined = len(np.unique(old * len(source) + of_corner))
+    used = int((by_corner >= 0).sum())
+    unused = int(((by_corner < 0) & (vertex_map >= 0)).sum()) - (len(source) - len(labels))
+    return _Numbering(
+        of_corner,
+        source,
+        vertex_map,
+        merged=joined - len(labels) + unused,
+        split=joined - used,
+    )
+
+
+def _first_of(key: IntArray, value: IntArray, n: int) -> IntArray:
+    """Smallest value (n,) of each key below n; -1 where there is none."""
+    first = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(first, key, value)
+    return np.where(first < np.iinfo(np.int64).max, first, -1)
 
 
 def _flips(mesh: TriMesh, *, orient: bool, outward: bool) -> BoolArray:
     """Faces (m,) to turn over."""
-    found = orientation(mesh)
-    flip = found.flip & orient
+    sheets = orientation(mesh)
+    flip = sheets.flip & orient
     if outward:
-        volume = component_volumes(_turned(mesh, flip), found.component)
-        uneven = np.bincount(found.component, found.flip & ~flip) > 0
-        inward = found.orientable & found.closed & ~uneven & (volume < 0.0)
-        flip = flip ^ inward[found.component]
+        volume = component_volumes(_turned(mesh, flip), sheets.component)
+        uneven = np.bincount(sheets.component, sheets.flip & ~flip) > 0
+        inward = sheets.orientable & sheets.closed & ~uneven & (volume < 0.0)
+        flip = flip ^ inward[sheets.component]
     return flip
 
 

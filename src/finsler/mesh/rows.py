@@ -20,7 +20,7 @@ def first_equal_row(rows: NDArray[Any]) -> IntArray:
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
-    fresh = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)]
+    fresh = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)][: len(rows)]
     first = np.empty(len(rows), dtype=np.int64)
     first[order] = order[np.flatnonzero(fresh)][np.cumsum(fresh) - 1]
     return first

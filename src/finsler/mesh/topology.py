@@ -47,9 +47,14 @@ def edges(mesh: TriMesh) -> Edges:
     >>> edges(mesh).pairs.tolist()
     [[2, 3]]
     """
-    start = mesh.faces.ravel()
-    end = np.roll(mesh.faces, -1, axis=1).ravel()
-    key = np.minimum(start, end) * mesh.n_vertices + np.maximum(start, end)
+    return edge_table(mesh.faces, mesh.n_vertices)
+
+
+def edge_table(faces: IntArray, n_vertices: int) -> Edges:
+    """Edges of faces (m, 3) whose corners are numbers below `n_vertices`."""
+    start = faces.ravel()
+    end = np.roll(faces, -1, axis=1).ravel()
+    key = np.minimum(start, end) * n_vertices + np.maximum(start, end)
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
     first = np.flatnonzero(np.r_[True, sorted_key[1:] != sorted_key[:-1]])
@@ -58,7 +63,7 @@ def edges(mesh: TriMesh) -> Edges:
     of_halfedge[order] = np.repeat(np.arange(len(first)), counts)
     twice = first[counts == 2]
     return Edges(
-        vertices=np.stack(np.divmod(sorted_key[first], mesh.n_vertices), axis=1),
+        vertices=np.stack(np.divmod(sorted_key[first], n_vertices), axis=1),
         of_halfedge=of_halfedge,
         counts=counts,
         pairs=np.stack([order[twice], order[twice + 1]], axis=1),
@@ -83,7 +88,7 @@ def vertex_components(mesh: TriMesh) -> IntArray:
     [0, -1, 0, 0]
     """
     used = referenced_vertices(mesh)
-    labels = _connected(mesh.n_vertices, mesh.faces.T[:2], mesh.faces.T[1:])
+    labels = connected_labels(mesh.n_vertices, mesh.faces.T[:2], mesh.faces.T[1:])
     components = np.full(mesh.n_vertices, -1, dtype=np.int64)
     components[used] = np.unique(labels[used], return_inverse=True)[1]
     return components
@@ -97,7 +102,7 @@ def euler_number(mesh: TriMesh) -> int:
 def nonmanifold_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
     """End points (k, 2) of the edges with three or more faces; `table` saves finding the edges."""
     found = edges(mesh) if table is None else table
-    return found.vertices[(found.counts > 2) & _proper(found)]
+    return found.vertices[(found.counts > 2) & proper_edges(found)]
 
 
 def nonmanifold_vertices(mesh: TriMesh) -> IntArray:
@@ -113,13 +118,20 @@ def corner_fans(mesh: TriMesh) -> IntArray:
     Two corners at the same vertex lie in one fan when a walk around the vertex, across edges with
     exactly two faces, leads from one to the other. A fan is a ring of faces or a strip of them.
     """
-    pairs = _proper_pairs(edges(mesh))
+    return joined_corners(mesh.faces, paired_halfedges(edges(mesh)), mesh.faces)
+
+
+def joined_corners(faces: IntArray, pairs: IntArray, names: IntArray) -> IntArray:
+    """Label (3 m,) of each corner when the half-edges of each pair (p, 2) are made one.
+
+    `names` (m, 3) tells which ends of the two belong together: those of the same name.
+    """
     first, second = pairs[:, 0], pairs[:, 1]
-    first_end, second_end = _next_corner(first), _next_corner(second)
-    same = _same_direction(mesh, pairs)
-    at_start = np.where(same, second, second_end)
-    at_end = np.where(same, second_end, second)
-    return _connected(3 * mesh.n_faces, np.r_[first, first_end], np.r_[at_start, at_end])
+    same = names.ravel()[first] == names.ravel()[second]
+    at_start = np.where(same, second, next_corner(second))
+    at_end = np.where(same, next_corner(second), second)
+    heads, tails = np.r_[first, next_corner(first)], np.r_[at_start, at_end]
+    return connected_labels(faces.size, heads, tails)
 
 
 def inconsistent_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
@@ -127,9 +139,9 @@ def inconsistent_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
 
     `table` saves finding the edges.
     """
-    pairs = _proper_pairs(edges(mesh) if table is None else table)
+    pairs = paired_halfedges(edges(mesh) if table is None else table)
     wrong = pairs[_same_direction(mesh, pairs), 0]
-    return np.sort(np.stack([mesh.faces.ravel()[h] for h in (wrong, _next_corner(wrong))], 1))
+    return np.sort(np.stack([mesh.faces.ravel()[h] for h in (wrong, next_corner(wrong))], 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +181,12 @@ def orientation(mesh: TriMesh) -> Orientation:
     (True, 1)
     """
     m = mesh.n_faces
-    pairs = _proper_pairs(edges(mesh))
+    pairs = paired_halfedges(edges(mesh))
     left, right = pairs[:, 0] // 3, pairs[:, 1] // 3
     across = m * _same_direction(mesh, pairs)
-    sheets = _connected(2 * m, np.r_[left, left + m], np.r_[right + across, right + m - across])
+    sheets = connected_labels(
+        2 * m, np.r_[left, left + m], np.r_[right + across, right + m - across]
+    )
     given, turned = sheets[:m], sheets[m:]
     _, component = np.unique(np.minimum(given, turned), return_inverse=True)
     second = given > turned
@@ -207,14 +221,14 @@ def boundary_loops(mesh: TriMesh) -> list[IntArray]:
     1
     """
     found = edges(mesh)
-    start = np.flatnonzero(((found.counts == 1) & _proper(found))[found.of_halfedge])
+    start = np.flatnonzero(((found.counts == 1) & proper_edges(found))[found.of_halfedge])
     if len(start) == 0:
         return []
     fans = corner_fans(mesh)
-    nodes, ends = np.unique(fans[np.c_[start, _next_corner(start)]], return_inverse=True)
+    nodes, ends = np.unique(fans[np.c_[start, next_corner(start)]], return_inverse=True)
     ends = ends.reshape(-1, 2)
     vertex = np.empty(len(nodes), dtype=np.int64)
-    vertex[ends] = mesh.faces.ravel()[np.c_[start, _next_corner(start)]]
+    vertex[ends] = mesh.faces.ravel()[np.c_[start, next_corner(start)]]
     forward = np.full(len(nodes), -1, dtype=np.int64)
     forward[ends[:, 0]] = ends[:, 1]
     chains = _chains(len(nodes), ends)
@@ -227,7 +241,7 @@ def _chains(n: int, links: IntArray) -> list[IntArray]:
     One depth-first walk does all: an extra node links to one node of each component, an end of
     it where there is one, and the walk finishes a component before it starts the next.
     """
-    label = _connected(n, links[:, 0], links[:, 1])
+    label = connected_labels(n, links[:, 0], links[:, 1])
     by_degree = np.lexsort([np.bincount(links.ravel(), minlength=n), label])
     roots = by_degree[np.r_[True, np.diff(label[by_degree]) > 0]]
     heads, tails = np.r_[links[:, 0], np.full(len(roots), n)], np.r_[links[:, 1], roots]
@@ -236,7 +250,8 @@ def _chains(n: int, links: IntArray) -> list[IntArray]:
     return np.split(walk.astype(np.int64), np.flatnonzero(np.diff(label[walk])) + 1)
 
 
-def _connected(n: int, heads: IntArray, tails: IntArray) -> IntArray:
+def connected_labels(n: int, heads: IntArray, tails: IntArray) -> IntArray:
+    """Component (n,) of each node of a graph with links from `heads` to `tails`."""
     links = (np.ravel(heads), np.ravel(tails))
     graph = coo_array((np.ones(len(links[0]), dtype=np.int8), links), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
@@ -248,13 +263,14 @@ def _closed_components(component: IntArray, pairs: IntArray) -> BoolArray:
     return np.asarray(paired == sides)
 
 
-def _proper(found: Edges) -> BoolArray:
+def proper_edges(table: Edges) -> BoolArray:
     """Mask (e,) of the edges with two different ends; a face with a repeated corner has others."""
-    return np.asarray(found.vertices[:, 0] != found.vertices[:, 1])
+    return np.asarray(table.vertices[:, 0] != table.vertices[:, 1])
 
 
-def _proper_pairs(found: Edges) -> IntArray:
-    return found.pairs[_proper(found)[found.of_halfedge[found.pairs[:, 0]]]]
+def paired_halfedges(table: Edges) -> IntArray:
+    """The two half-edges (p, 2) of every proper edge that has exactly two."""
+    return table.pairs[proper_edges(table)[table.of_halfedge[table.pairs[:, 0]]]]
 
 
 def _same_direction(mesh: TriMesh, pairs: IntArray) -> BoolArray:
@@ -262,5 +278,6 @@ def _same_direction(mesh: TriMesh, pairs: IntArray) -> BoolArray:
     return np.asarray(start[pairs[:, 0]] == start[pairs[:, 1]])
 
 
-def _next_corner(corner: IntArray) -> IntArray:
+def next_corner(corner: IntArray) -> IntArray:
+    """The corner that follows in the same face, corner `c` of face `f` being `3 f + c`."""
     return corner - corner % 3 + (corner + 1) % 3

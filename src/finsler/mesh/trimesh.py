@@ -18,7 +18,7 @@ class TriMesh:
 
     The arrays are converted, checked and made read-only; what was passed in is not touched.
     Degenerate, duplicate or badly oriented faces are allowed here, so that
-    [`health`][finsler.mesh.health] can report them and [`repair`][finsler.mesh.repair] mend them.
+    [`health`][finsler.mesh.health] can report them and [`repair`][finsler.mesh.repair] remove them.
 
     Parameters
     ----------
