@@ -107,3 +107,61 @@ def test_links_are_followed_and_permissions_kept(folder):
     assert (folder / "link.npz").is_symlink()
     assert (folder / "real.npz").read_bytes() == b"new"
     assert stat.S_IMODE((folder / "real.npz").stat().st_mode) == 0o640
+
+
+def test_match_spares_meshes_that_are_named_like_its_coloured_copies(folder):
+    # The copies would be map_A.ply and map_B.ply.
+    finsler.write_mesh("map_A.ply", BALL)
+    finsler.write_mesh("map_B.ply", BALL)
+    before = [(folder / f"map_{name}.ply").read_bytes() for name in "AB"]
+    with pytest.raises(InputError, match="is read by the same command"):
+        run("match", "map_A.ply", "map_B.ply", "-o", "map.npz", "--overwrite")
+    with pytest.raises(InputError, match="add --overwrite"):
+        run("match", "m.ply", "m.ply", "-o", "map.npz")
+    assert before == [(folder / f"map_{name}.ply").read_bytes() for name in "AB"]
+    assert not (folder / "map.npz").exists()
+
+
+def test_describe_spares_foreign_files(folder):
+    (folder / "d.npz").write_bytes(b"what a user made")
+    with pytest.raises(InputError, match="add --overwrite"):
+        run("describe", "m.ply", "--descriptor", "xyz", "-o", "d.npz")
+    finsler.write_mesh("n.ply", BALL)
+    many = ("describe", "m.ply", "n.ply", "--descriptor", "xyz", "-o", "many")
+    (folder / "many").mkdir()
+    (folder / "many" / "n.npz").write_bytes(b"what a user made")
+    with pytest.raises(InputError, match="no result of this command"):
+        run(*many)
+    run(*many, "--overwrite")
+    run(*many)
+    (folder / "many" / "meshes.csv").write_text("name,grade\n")
+    with pytest.raises(InputError, match="no table of such results"):
+        run(*many)
+
+
+def test_a_store_keeps_its_collection_and_options(folder):
+    make = ("data", "synthesize", "humanoid")
+    size = ("--train", 1, "--test", 1, "--vertices", 500)
+    run(*make, "a", *size)
+    run(*make, "b", "--train", 2, "--test", 1, "--vertices", 500)
+    options = ("--descriptor", "xyz", "--angles", 2, "--jobs", 1, "--out", "store")
+    run("prepare", "a", *options)
+    before = (folder / "store" / "store.json").read_bytes()
+    run("prepare", "a", *options)
+    with pytest.raises(InputError, match="with other options"):
+        run("prepare", "a", *options, "--alpha", 3)
+    with pytest.raises(InputError, match="another collection"):
+        run("prepare", "b", *options)
+    assert (folder / "store" / "store.json").read_bytes() == before
+    run("prepare", "b", *options, "--overwrite")
+    (folder / "store" / "store.json").write_text('{"mine": 1}')
+    with pytest.raises(InputError, match="no list of a store"):
+        run("prepare", "b", *options)
+
+
+def test_demo_spares_foreign_files(folder):
+    (folder / "demo").mkdir()
+    (folder / "demo" / "shape.ply").write_bytes(b"what a user made")
+    with pytest.raises(InputError, match="add --overwrite"):
+        run("demo", "--out", "demo", "--quick")
+    assert [path.name for path in (folder / "demo").iterdir()] == ["shape.ply"]

@@ -106,6 +106,51 @@ def compute(
     return rows
 
 
+def check_folder(
+    out: str, table: str, columns: tuple[str, ...], names: Iterable[str], *, overwrite: bool
+) -> None:
+    """See that no file that others wrote would be replaced in a folder of results.
+
+    A folder with a table of these columns was written here before, and so was a result that carries
+    a key.
+
+    Raises
+    ------
+    InputError
+        There is another file, and `overwrite` is not given.
+    """
+    from finsler.errors import InputError
+    from finsler.storage.files import exists, location, read_bytes
+
+    folder = location(out)
+    remedy = "add --overwrite to replace it, or give another folder"
+    if overwrite or not exists(folder):
+        return
+    if exists(folder / table):
+        if read_bytes(folder / table).decode(errors="replace").partition("\n")[0] != ",".join(
+            columns
+        ):
+            raise InputError(f"{folder / table}: this file is no table of such results; {remedy}")
+        return
+    for name in names:
+        path = folder / f"{name}.npz"
+        if exists(path) and "key" not in (_config(str(path)) or {}):
+            raise InputError(f"{path}: this file exists and is no result of this command; {remedy}")
+
+
+def _config(path: str) -> dict[str, Any] | None:
+    """The configuration that a result carries; None where it is damaged or another's."""
+    from finsler.errors import InputError
+    from finsler.storage.json import parse_json
+    from finsler.storage.npz import read_npz
+
+    try:
+        config = parse_json(str(read_npz(path, ("config",))["config"])).get("config")
+    except InputError:
+        return None
+    return config if isinstance(config, dict) else None
+
+
 def finish(
     out: str, table: str, columns: tuple[str, ...], rows: Mapping[str, Row], *, as_json: bool
 ) -> None:

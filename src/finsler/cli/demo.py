@@ -14,7 +14,9 @@ from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
 from finsler.cli.demo_report import shape_blocks
 from finsler.cli.options import wind_metric, working
+from finsler.cli.results import Overwrite
 from finsler.storage.files import write_bytes
+from finsler.storage.outputs import marked_markdown, require_outputs
 from finsler.storage.record import record
 from finsler.view.distance_fields import field_camera, field_panels
 from finsler.view.surfaces import nearest_vertex
@@ -32,6 +34,13 @@ _WIND = (0.6, 0.0, 0.0)
 _EPOCHS_A_LINE = 5
 
 
+_FILES = (
+    *("shape.ply", "operators.npz", "spectrum.npz", "operators.png", "spectrum.png"),
+    *("distances.png", "table.md", "curves.png", "correspondence.png", "summary.json"),
+    reports.NAME,
+)
+
+
 def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write the results.")
@@ -42,6 +51,7 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Learn from a few tiny shapes, in seconds.")
     ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Operators, spectra and distances on one shape, then correspondences learned from many.
 
@@ -52,6 +62,7 @@ def demo(
     seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
     `summary.json` has the figures of both, and `report.html` shows everything in one page.
     """
+    require_outputs([out / name for name in _FILES], overwrite=overwrite)
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
     found, blocks = _one_shape(out, frequency, config)
@@ -94,7 +105,7 @@ def _people(out: Path, quick: bool) -> tuple[dict[str, Any], list[Html]]:
         )
     for name, row in learned.shares().items():
         print(f"{'':11}{name:18} {100 * row['within_0.05']:3.0f}% within 0.05 of the truth")
-    write_bytes(out / "table.md", learned.table().encode())
+    write_bytes(out / "table.md", marked_markdown(learned.table()).encode())
     views = people_views(learned)
     with working("figures"):
         draw_people(out, learned, views)

@@ -28,7 +28,7 @@ from finsler.cli.options import (
     Smoothing,
     Tau,
 )
-from finsler.cli.results import checked_target
+from finsler.cli.results import Overwrite, check_outputs
 from finsler.operator import OperatorSpec
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def describe(
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
     bundle: Bundle = 1,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Describe each vertex of a mesh, or of many, by a row of numbers.
@@ -145,7 +146,9 @@ def describe(
     description.check()
     if len(meshes) == 1 and _is_file(meshes[0]):
         refuse_workers(scheduler, jobs, worker_memory)
-        _describe_one(Path(meshes[0]), None if out is None else Path(out), description, as_json)
+        target = None if out is None else Path(out)
+        check_outputs([(target, (".npz",))], meshes, overwrite=overwrite)
+        _describe_one(Path(meshes[0]), target, description, as_json)
         return
     if out is None:
         raise InputError("the descriptors of many meshes are written to a folder: give --out")
@@ -153,7 +156,7 @@ def describe(
     def crew(tasks: int) -> Workers:
         return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
 
-    describe_many(meshes, out, description, crew, as_json=as_json)
+    describe_many(meshes, out, description, crew, overwrite=overwrite, as_json=as_json)
 
 
 def _is_file(text: str) -> bool:
@@ -167,7 +170,6 @@ def _describe_one(path: Path, out: Path | None, description: Description, as_jso
     from finsler.mesh import load_mesh
     from finsler.storage.npz import write_npz
 
-    checked_target(out, (".npz",))
     described = description.of(load_mesh(path))
     values = described.values
     config = {"mesh": path.name, **description.config()}

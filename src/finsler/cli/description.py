@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from finsler.cli.batch import (
     Meshes,
     Row,
+    check_folder,
     check_operator,
     compute,
     ensured,
@@ -114,6 +115,7 @@ def describe_many(
     description: Description,
     crew: Callable[[int], Workers],
     *,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
@@ -122,6 +124,7 @@ def describe_many(
 
     lasting_location(out)
     meshes = meshes_at(where)
+    check_folder(out, "meshes.csv", _COLUMNS, meshes.names, overwrite=overwrite)
     count = len(meshes.names)
     workers = crew(count)
     tasks = _tasks(meshes, made_folder(out), description)

@@ -26,7 +26,7 @@ from finsler.cli.cluster_options import (
     workers,
 )
 from finsler.cli.options import AsJson
-from finsler.cli.results import FIGURE_ENDINGS, checked_target
+from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
 from finsler.compute.cluster import Workers, opened
 from finsler.data import Collection, Store, open_collection
 from finsler.errors import InputError
@@ -34,6 +34,7 @@ from finsler.evaluation import UNITS, VERTICES, Evaluation, Predictions
 from finsler.evaluation.distances import block_length
 from finsler.evaluation.report import heading_cells, row_cells
 from finsler.storage.files import local_path, write_bytes
+from finsler.storage.outputs import marked_markdown
 from finsler.view import plot_error_curves
 from finsler.view.report import evaluation_blocks
 
@@ -141,6 +142,7 @@ def evaluate(
     scheduler: Scheduler = None,
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Score predicted correspondences by the Princeton protocol.
@@ -157,7 +159,8 @@ def evaluate(
     """
     unit = unit if normalization is None else normalization
     _check(predictions, cache, store, matrix_memory)
-    _check_outputs(out, table, figure, report)
+    targets = [(out, (".json",)), (table, (".md",)), (figure, FIGURE_ENDINGS)]
+    check_outputs([*targets, (report, reports.ENDINGS)], predictions, overwrite=overwrite)
     shapes = open_collection(collection)
     # Shapes are needed to check the predictions and to score each run: read them once.
     shapes = dataclasses.replace(shapes, load=functools.cache(shapes.load))
@@ -198,15 +201,6 @@ def _check(paths: list[Path], cache: Path | None, store: str | None, memory: flo
         )
     if store is not None and not networks:
         raise InputError(f"--store is for trained networks ({_NETWORK}), and none is given")
-
-
-def _check_outputs(
-    out: Path | None, table: Path | None, figure: Path | None, report: Path | None
-) -> None:
-    checked_target(out, (".json",))
-    checked_target(table, (".md",))
-    checked_target(figure, FIGURE_ENDINGS)
-    checked_target(report, reports.ENDINGS)
 
 
 def _read_runs(
@@ -268,7 +262,7 @@ def _write(
     if figure is not None:
         _draw(figure, scored)
     if table is not None:
-        write_bytes(table, evaluation.markdown_report(scored).encode())
+        write_bytes(table, marked_markdown(evaluation.markdown_report(scored)).encode())
     if report is not None:
         title = f"Evaluation on {scored.collection}"
         reports.write(report, title, evaluation_blocks(scored), config)

@@ -33,8 +33,9 @@ from finsler.cli.options import (
     Theta,
     working,
 )
-from finsler.cli.results import FIGURE_ENDINGS, checked_target
+from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
 from finsler.operator import OperatorSpec
+from finsler.storage.outputs import require_outputs
 
 if TYPE_CHECKING:
     from finsler.compute.cluster import Workers
@@ -116,6 +117,7 @@ def match(
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
     bundle: Bundle = 1,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Match meshes: descriptors or a trained network, functional maps, ZoomOut.
@@ -147,8 +149,15 @@ def match(
         if second is None:
             raise InputError("give a second mesh B, or match many with --pairs")
         refuse_workers(scheduler, jobs, worker_memory)
-        place = None if out is None else Path(out)
-        _match_two((Path(first), second), place, choice, colors, figure, report, as_json)
+        target = None if out is None else Path(out)
+        if colors is not None and colors.exists() and not colors.is_dir():
+            raise InputError(f"{colors}: this is a file; give a folder for the coloured meshes")
+        plys = _ply_files(target, colors, (Path(first), second))
+        targets = [(target, (".npz",)), (figure, FIGURE_ENDINGS), (report, reports.ENDINGS)]
+        inputs = [Path(first), second, *([] if model is None else [model])]
+        check_outputs(targets, inputs, overwrite=overwrite)
+        require_outputs(plys, inputs, overwrite=overwrite)
+        _match_two((Path(first), second), target, choice, colors, figure, report, as_json)
         return
     if second is not None or out is None:
         raise InputError("--pairs takes one folder or collection, and a folder with --out")
@@ -159,7 +168,7 @@ def match(
     def crew(tasks: int) -> Workers:
         return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
 
-    match_pairs(first, pairs, out, choice, crew, as_json=as_json)
+    match_pairs(first, pairs, out, choice, crew, overwrite=overwrite, as_json=as_json)
 
 
 def _match_two(
@@ -172,15 +181,9 @@ def _match_two(
     as_json: bool,
 ) -> None:
     """Match one pair; write, draw and print what is asked for."""
-    from finsler.errors import InputError
     from finsler.mesh import load_mesh
     from finsler.storage.npz import write_npz
 
-    checked_target(out, (".npz",))
-    checked_target(figure, FIGURE_ENDINGS)
-    checked_target(report, reports.ENDINGS)
-    if colors is not None and colors.exists() and not colors.is_dir():
-        raise InputError(f"{colors}: this is a file; give a folder for the coloured meshes")
     first, second = paths
     mesh_1, mesh_2 = load_mesh(first), load_mesh(second)
     start = time.perf_counter()

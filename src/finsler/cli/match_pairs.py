@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from finsler.cli.batch import (
     Meshes,
     Row,
+    check_folder,
     check_operator,
     compute,
     ensured,
@@ -128,6 +129,7 @@ def match_pairs(
     choice: MatchChoice,
     crew: Callable[[int], Workers],
     *,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
@@ -138,6 +140,7 @@ def match_pairs(
     lasting_location(out)
     meshes = meshes_at([where])
     chosen = named_pairs(wanted_pairs(pairs, meshes.names))
+    check_folder(out, "pairs.csv", _COLUMNS, chosen, overwrite=overwrite)
     count = len(chosen)
     workers = crew(count)
     tasks = _tasks(meshes, chosen, made_folder(out), choice)

@@ -21,6 +21,8 @@ from finsler.cli.cluster_options import (
     workers,
 )
 from finsler.cli.options import Alpha, AsJson, OmegaField, Peak, Smoothing, Tau
+from finsler.cli.results import Overwrite
+from finsler.data.store.store import require_same_store
 
 if TYPE_CHECKING:
     from finsler.data.store.prepare import PreparationError
@@ -107,6 +109,7 @@ def prepare(
     retries: Retries = 2,
     worker_memory: WorkerMemory = None,
     bundle: Bundle = 1,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute operators, descriptors and labels for every shape of a collection.
@@ -143,6 +146,8 @@ def prepare(
     )
     lasting_location(out)
     shapes = open_collection(collection)
+    if not overwrite:
+        require_same_store(out, shapes, config)
     total = len({*shapes.names, shapes.reference})
     crew = workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total)
     notes: dict[str, list[str]] = {}

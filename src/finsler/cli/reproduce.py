@@ -15,6 +15,7 @@ from rich.progress import Progress, TaskID
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
 from finsler.cli.options import AsJson
+from finsler.cli.results import Overwrite
 from finsler.cli.train import Device, DeviceChoice
 from finsler.experiments import (
     Results,
@@ -27,6 +28,7 @@ from finsler.experiments import (
     train_trials,
     write_table,
 )
+from finsler.storage.outputs import require_outputs
 from finsler.view import plot_error_curves, report
 
 
@@ -100,6 +102,7 @@ def reproduce(
     work: WorkFolder = None,
     jobs: PrepareJobs = None,
     device: DeviceChoice = Device.auto,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a table of the paper: prepare, train every method with every seed, and evaluate.
@@ -122,6 +125,8 @@ def reproduce(
         work=work,
         device=device.value,
     )
+    targets = [out / f"{table}.{ending}" for ending in ("json", "md", "png", "html")]
+    require_outputs(targets, overwrite=overwrite)
     with progress_bar() as bar:
         show = _Bars(bar)
         train_trials(

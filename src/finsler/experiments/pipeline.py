@@ -12,6 +12,7 @@ from finsler.experiments.report import table_dict, table_markdown
 from finsler.experiments.scores import Results, score_trials
 from finsler.experiments.trials import Trial, plan_table, train_trials
 from finsler.storage.files import write_bytes
+from finsler.storage.outputs import marked_markdown
 
 
 def reproduce(
@@ -67,5 +68,7 @@ def write_table(results: Results, out: str | os.PathLike[str]) -> list[Path]:
     base = Path(out) / results.plan.table
     return [
         write_results(base.with_name(f"{base.name}.json"), table_dict(results)),
-        write_bytes(base.with_name(f"{base.name}.md"), table_markdown(results).encode()),
+        write_bytes(
+            base.with_name(f"{base.name}.md"), marked_markdown(table_markdown(results)).encode()
+        ),
     ]

@@ -43,6 +43,11 @@ def mark() -> str:
     return f"made by finsler {command}" if command else ""
 
 
+def marked_markdown(text: str) -> str:
+    """A Markdown text with the mark in a comment, which no reader sees."""
+    return f"{text}\n<!-- {mark()} -->\n" if mark() else text
+
+
 def require_outputs(
     targets: Iterable[str | os.PathLike[str]],
     inputs: Iterable[str | os.PathLike[str]] = (),

@@ -19,7 +19,7 @@ from finsler.data.collection import Collection
 from finsler.data.sets.layout import require_plain_names
 from finsler.data.store.entry import FORMAT, PrepareConfig, PreparedShape
 from finsler.errors import InputError
-from finsler.storage.files import location, read_bytes, write_bytes
+from finsler.storage.files import exists, location, read_bytes, write_bytes
 from finsler.storage.json import parse_json
 from finsler.storage.npz import read_npz, write_npz
 
@@ -174,6 +174,36 @@ def _name_rows(indices: NDArray[Any], n: int) -> bool:
     """Whether all are whole numbers from 0 to n - 1."""
     whole = indices.dtype.kind == "i"
     return whole and (indices.size == 0 or bool(0 <= indices.min() <= indices.max() < n))
+
+
+def require_same_store(
+    folder: str | os.PathLike[str], collection: Collection, config: PrepareConfig
+) -> None:
+    """Raise where a folder holds the store of another collection or configuration.
+
+    Raises
+    ------
+    InputError
+        It does, or `store.json` there is none that was written here.
+    """
+    path = location(folder) / "store.json"
+    remedy = "add --overwrite to replace its list, or give another folder"
+    if not exists(path):
+        return
+    try:
+        store = Store.open(folder)
+    except InputError as error:
+        # A damaged list of ours is written anew; it still names its parts.
+        if b'"reference"' in read_bytes(path):
+            return
+        raise InputError(f"{path}: this file is no list of a store; {remedy}") from error
+    known = {*store.names, *store.failed, store.reference}
+    if store.name != collection.name or known != {*collection.names, collection.reference}:
+        raise InputError(
+            f"{folder}: this is the store of another collection, {store.name}; {remedy}"
+        )
+    if store.config != config:
+        raise InputError(f"{folder}: this store was prepared with other options; {remedy}")
 
 
 def write_list(
