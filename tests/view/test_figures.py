@@ -20,7 +20,7 @@ from finsler.view import (
 from finsler.view.figures import STYLE
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import resolve_colors
-from finsler.view.scene import AMBIENT, DIFFUSE, SHEEN, view_of
+from finsler.view.scene import AMBIENT, DIFFUSE, SHEEN, projection_of
 
 FRONT = Camera(direction=(0, 0, 1))
 SIZE = (120, 120)
@@ -91,7 +91,7 @@ def test_background_is_white(ball):
 
 
 def test_a_face_towards_the_lamp_has_the_promised_brightness():
-    view = view_of(square(), FRONT, *SIZE)
+    view = projection_of(square(), FRONT, *SIZE)
     cosine = view.light[2]
     mirrored = 2 * cosine - cosine
     expected = 255 * (

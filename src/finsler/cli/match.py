@@ -277,9 +277,9 @@ def _draw(path: Path, mesh_1: TriMesh, mesh_2: TriMesh, found: Match) -> None:
     import numpy as np
 
     from finsler.view import Panel, save_figure
-    from finsler.view.surfaces import box_shares
+    from finsler.view.surfaces import side_and_height
 
-    values = box_shares(mesh_2) @ [0.6, 1.0, 0.3]
+    values = side_and_height(mesh_2)
     clim = (float(values.min()), float(values.max()) + 1e-12)
     carried = np.asarray(values[found.map_12])
     row = [

@@ -17,9 +17,9 @@ from finsler.view.scene import (
     SHEEN,
     SHEEN_POWER,
     DrawnSurface,
-    View,
+    Projection,
+    projection_of,
     scene_of,
-    view_of,
 )
 
 # Pictures are drawn this many times larger in each direction and averaged: smooth outlines.
@@ -48,14 +48,14 @@ def render_panel(
         raise InputError(f"the size of a picture is {size}; both numbers must be positive")
     require_matplotlib()
     k = _OVERSAMPLING
-    view = view_of(panel.mesh, camera or Camera(), k * width, k * height)
+    view = projection_of(panel.mesh, camera or Camera(), k * width, k * height)
     [resolved] = resolve_colors([panel])
     large = rasterize(scene_of(resolved, view, color_table(resolved)), view)
     mean = large.reshape(height, k, width, k, 3).mean(axis=(1, 3), dtype=np.float32)
     return np.asarray(np.rint(mean), dtype=np.uint8)
 
 
-def rasterize(surfaces: Sequence[DrawnSurface], view: View) -> NDArray[np.uint8]:
+def rasterize(surfaces: Sequence[DrawnSurface], view: Projection) -> NDArray[np.uint8]:
     """Draw surfaces on white, (height, width, 3).
 
     Each pixel shows the nearest face under its centre; normals and levels are interpolated

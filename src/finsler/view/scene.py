@@ -55,8 +55,8 @@ class DrawnSurface:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """An orthographic view onto `width` × `height` pixels.
+class Projection:
+    """An orthographic projection onto `width` × `height` pixels.
 
     `axes` (3, 3) has the rows right, up, towards the eye; `center` (3,) is seen in the middle;
     `scale` is the length of one pixel in units of the mesh; `radius` bounds what is drawn.
@@ -94,7 +94,7 @@ def bounding_sphere(mesh: TriMesh) -> tuple[FloatArray, float]:
     return center, radius
 
 
-def view_of(mesh: TriMesh, camera: Camera, width: int, height: int) -> View:
+def projection_of(mesh: TriMesh, camera: Camera, width: int, height: int) -> Projection:
     """The view that fits a mesh into a panel, with a margin of 4 %."""
     toward = np.asarray(camera.direction, dtype=np.float64)
     toward = toward / np.linalg.norm(toward)
@@ -110,10 +110,10 @@ def view_of(mesh: TriMesh, camera: Camera, width: int, height: int) -> View:
         low, high = seen.min(axis=0), seen.max(axis=0)
         center = 0.5 * (low + high) @ axes
         extent = float(((high - low)[:2] / [width, height]).max())
-    return View(axes, center, radius, _MARGIN * extent / camera.zoom, width, height)
+    return Projection(axes, center, radius, _MARGIN * extent / camera.zoom, width, height)
 
 
-def scene_of(panel: Panel, view: View, table: FloatArray) -> list[DrawnSurface]:
+def scene_of(panel: Panel, view: Projection, table: FloatArray) -> list[DrawnSurface]:
     """The triangles of a panel: its mesh, then its marker, path and arrows.
 
     Scalars are coloured by the rows of `table` (k, 3), spread over the `clim` of the panel.

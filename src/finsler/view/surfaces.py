@@ -205,6 +205,11 @@ def position_colors(mesh: TriMesh) -> FloatArray:
     return np.asarray((30 + 225 * box_shares(mesh)) / 255)
 
 
+def side_and_height(mesh: TriMesh) -> FloatArray:
+    """A function (n,) of the position whose level lines tell sides and heights apart."""
+    return np.asarray(box_shares(mesh) @ [0.6, 1.0, 0.3])
+
+
 def box_shares(mesh: TriMesh) -> FloatArray:
     """Position (n, 3) in the bounding box, each coordinate from 0 to 1."""
     size = np.ptp(mesh.vertices, axis=0)

@@ -15,7 +15,7 @@ from finsler.view.panel import Panel
 from finsler.view.report.blocks import Html, facts, folded, joined, markdown, section, table
 from finsler.view.report.charts import Curve, line_chart
 from finsler.view.report.scene import View, scene
-from finsler.view.surfaces import box_shares, position_colors
+from finsler.view.surfaces import position_colors, side_and_height
 
 _VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
 _SIZES = {"sqrt_area": "√area", "diameter": "diameter"}
@@ -170,7 +170,7 @@ def match_views(
     mesh_1: TriMesh, mesh_2: TriMesh, result: Match, names: tuple[str, str]
 ) -> list[View]:
     """The target coloured by position and by level lines, and both carried to the source."""
-    colors, values = position_colors(mesh_2), box_shares(mesh_2) @ [0.6, 1.0, 0.3]
+    colors, values = position_colors(mesh_2), side_and_height(mesh_2)
     clim = (float(values.min()), float(values.max()) + 1e-12)
     lines: dict[str, Any] = {"clim": clim, "bands": _BANDS}
     there = {

@@ -25,7 +25,7 @@ from finsler.view.scene import (
     SHEEN,
     SHEEN_POWER,
     bounding_sphere,
-    view_of,
+    projection_of,
 )
 
 _NO_SCENE = "Here a browser with scripts and WebGL 2 shows surfaces to be turned with the mouse."
@@ -83,7 +83,7 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
     meshes = list({id(view.mesh): view.mesh for view in views}.values())
     index = {id(mesh): i for i, mesh in enumerate(meshes)}
     camera = camera or Camera()
-    axes, up = view_of(meshes[0], camera, 1, 1).axes, np.array(camera.up)
+    axes, up = projection_of(meshes[0], camera, 1, 1).axes, np.array(camera.up)
     content = {
         "axes": np.round(axes, 6).tolist(),
         "up": (up / np.linalg.norm(up)).tolist(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
     import viser
 
 _BAR = (14, 256)
-# Least, largest and step of the sliders; what a browser sends is compared with them.
-_RANGES = {
-    "alpha": (0.0, 50.0, 0.5),
-    "theta": (0.0, 180.0, 2.5),
-    "tau": (0.0, 5.0, 0.05),
-    "peak": (0.0, 0.95, 0.05),
-    "order": (0, 30, 1),
-    "log10 time": (-4.0, 0.0, 0.1),
+# Least, largest and step of the sliders, with what a visitor is told; what a browser sends is
+# compared with them.
+_SLIDERS = {
+    "alpha": (0.0, 50.0, 0.5, "anisotropy"),
+    "theta": (0.0, 180.0, 2.5, "degrees"),
+    "tau": (0.0, 5.0, 0.05, "length of ω, if constant; below √(1 + alpha)"),
+    "peak": (0.0, 0.95, 0.05, "largest strength of ω, if not constant"),
+    "order": (0, 30, 1, "of the kernel's T_order"),
+    "log10 time": (-4.0, 0.0, 0.1, "as a share of the area"),
 }
+_BOXES = ("principal directions", "omega as arrows", "lines to partners")
 
 
 class Controls:
@@ -36,30 +39,25 @@ class Controls:
 
     def __init__(self, gui: viser.GuiApi, scene: Scene, *, changed: Callable[[], None]) -> None:
         usual = Settings()
-        choices = scene.choices
+        choices = [str(choice) for choice in scene.choices]
         first = next(s for s in (Shown.error, Shown.partners, Shown.heat) if s in choices)
-        self._shown = gui.add_dropdown("Show", [str(c) for c in choices], initial_value=str(first))
+        self._inputs: dict[str, Any] = {
+            "Show": gui.add_dropdown("Show", choices, initial_value=str(first))
+        }
         self._bar = gui.add_image(np.full((*_BAR, 3), 255, np.uint8), label="Colours")
         self._words = gui.add_markdown("")
-
-        def slider(name: str, value: float, hint: str) -> Any:
-            return gui.add_slider(name, *_RANGES[name], value, hint=hint)
-
-        meant = usual.operator
-        self._alpha = slider("alpha", meant.alpha, "anisotropy")
-        self._theta = slider("theta", usual.theta, "degrees")
-        self._omega = gui.add_dropdown("omega", OMEGAS, hint="where ω is strong")
-        self._tau = slider("tau", meant.tau, "length of ω, if constant; below √(1 + alpha)")
-        self._peak = slider("peak", meant.peak, "largest strength of ω, if not constant")
-        self._order = slider("order", usual.order, "of the kernel's T_order")
-        self._time = slider("log10 time", float(np.log10(usual.time)), "as a share of the area")
-        self._directions = gui.add_checkbox("principal directions", False)
-        self._arrows = gui.add_checkbox("omega as arrows", False)
-        self._lines = gui.add_checkbox("lines to partners", False, visible=scene.map_12 is not None)
+        start = {**dataclasses.asdict(usual.operator), "theta": usual.theta, "order": usual.order}
+        start["log10 time"] = float(np.log10(usual.time))
+        for name, (least, largest, step, hint) in _SLIDERS.items():
+            slider = gui.add_slider(name, least, largest, step, start[name], hint=hint)
+            self._inputs[name] = slider
+            if name == "theta":
+                self._inputs["omega"] = gui.add_dropdown("omega", OMEGAS, hint="where ω is strong")
+        for name in _BOXES:
+            visible = name != _BOXES[-1] or scene.map_12 is not None
+            self._inputs[name] = gui.add_checkbox(name, False, visible=visible)
         self.screenshot = gui.add_button("Screenshot")
-        inputs = (self._shown, self._alpha, self._theta, self._omega, self._tau, self._peak)
-        boxes = (self._directions, self._arrows, self._lines)
-        for control in (*inputs, self._order, self._time, *boxes):
+        for control in self._inputs.values():
             control.on_update(lambda _: changed())
 
     def settings(self, selected: tuple[int | None, ...]) -> Settings:
@@ -70,22 +68,23 @@ class Controls:
         InputError
             A value that the page does not offer; a client need not be the page.
         """
-        operator = OperatorSpec(
-            alpha=_within("alpha", self._alpha.value),
-            tau=_within("tau", self._tau.value),
-            omega=_offered(self._omega.value, OMEGAS),
-            peak=_within("peak", self._peak.value),
-        )
+        numbers = {name: _within(name, self._inputs[name].value) for name in _SLIDERS}
+        directions, arrows, lines = (self._inputs[name].value for name in _BOXES)
         return Settings(
-            shown=Shown(_offered(self._shown.value, tuple(Shown))),
+            shown=Shown(_offered(self._inputs["Show"].value, tuple(Shown))),
             selected=selected,
-            operator=operator,
-            theta=_within("theta", self._theta.value),
-            order=int(_within("order", self._order.value)),
-            time=10.0 ** _within("log10 time", self._time.value),
-            directions=self._directions.value,
-            arrows=self._arrows.value,
-            lines=self._lines.value,
+            operator=OperatorSpec(
+                alpha=numbers["alpha"],
+                tau=numbers["tau"],
+                omega=_offered(self._inputs["omega"].value, OMEGAS),
+                peak=numbers["peak"],
+            ),
+            theta=numbers["theta"],
+            order=int(numbers["order"]),
+            time=10.0 ** numbers["log10 time"],
+            directions=directions,
+            arrows=arrows,
+            lines=lines,
         )
 
     def describe(self, settings: Settings, panels: list[Panel], seconds: float) -> None:
@@ -109,17 +108,16 @@ class Controls:
         constant = settings.operator.omega == "constant"
         shown = settings.shown
         bends = settings.arrows or shown in AT_A_VERTEX
-        for control, matters in (
-            (self._alpha, bends),
-            (self._theta, bends),
-            (self._omega, bends),
-            (self._tau, bends and constant),
-            (self._peak, bends and not constant),
-            (self._order, shown in (Shown.kernel, Shown.wide)),
-            (self._time, shown is Shown.heat),
-        ):
-            if control.visible != matters:
-                control.visible = matters
+        matters = {
+            **dict.fromkeys(("alpha", "theta", "omega"), bends),
+            "tau": bends and constant,
+            "peak": bends and not constant,
+            "order": shown in (Shown.kernel, Shown.wide),
+            "log10 time": shown is Shown.heat,
+        }
+        for name, visible in matters.items():
+            if self._inputs[name].visible != visible:
+                self._inputs[name].visible = visible
 
     def say(self, text: str) -> None:
         """Show a text below the colours."""
@@ -127,7 +125,7 @@ class Controls:
 
 
 def _within(name: str, value: float) -> float:
-    least, largest, _ = _RANGES[name]
+    least, largest, *_ = _SLIDERS[name]
     if not least <= value <= largest:
         raise InputError(f"{name} is {value:g}; it must lie in {least:g} to {largest:g}")
     return value

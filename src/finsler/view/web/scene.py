@@ -17,7 +17,7 @@ from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.scene import bounding_sphere
-from finsler.view.surfaces import box_shares
+from finsler.view.surfaces import side_and_height
 from finsler.view.web.functions import MeshFunctions
 from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown
 
@@ -171,7 +171,7 @@ class Scene:
         """Heights and sides of the second mesh, and what they are where the first is sent."""
         if self.map_12 is None:
             raise InputError("there is no map between two meshes; give one")
-        values = box_shares(self.surfaces[1].mesh) @ [0.6, 1.0, 0.3]
+        values = side_and_height(self.surfaces[1].mesh)
         carried = np.where(self.map_12 >= 0, values[self.map_12], np.nan)
         clim = (float(values.min()), float(values.max()))
         return self._colored([carried, values], clim, bands=_BANDS)
