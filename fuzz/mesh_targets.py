@@ -43,7 +43,8 @@ _CORNERS = np.eye(3, dtype=">f4").tobytes()
 _BY_HAND = {
     ".off": [b"COFF 3 1 0\n0 0 0 255 0 0 1\n1 0 0\n0 1 0 # end\n3 0 1 2 7\n"],
     ".obj": [
-        b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nvn 0 0 1\nf 1//1 2//1 \\\n 3//1\nf -1 -2 -3 1\n"
+        b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nvn 0 0 1\nf 1//1 2//1 \\\n 3//1\nf -1 -2 -3 1\n",
+        b"\xef\xbb\xbfv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n",
     ],
     ".ply": [
         _TEXT_PLY,
@@ -89,7 +90,9 @@ def _gltf_seeds(folder: Path) -> list[bytes]:
     outside = [{"byteLength": 42, "uri": "../secret.bin"}]
     turned = [{"mesh": 0, "matrix": np.eye(4).ravel().tolist(), "rotation": [0, 0, 0, 1]}]
     strip = [{"primitives": [{"attributes": {"POSITION": 0}, "mode": 5}]}]
+    shear = [{"mesh": 0, "rotation": [0, 2, 0, 1e-9]}]
     scenes = [scene(), scene(buffers=outside), scene(nodes=turned), scene(meshes=strip)]
+    scenes.append(scene(nodes=shear))
     return [json.dumps(one).encode() for one in scenes]
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from finsler.compute.memory import limited
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, health, load_mesh, primitives, write_mesh
 
@@ -222,6 +223,76 @@ def test_gltf_nodes_are_placed_and_joined(tmp_path):
         load_text(tmp_path, "d.gltf", json.dumps(scene))
 
 
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize("ending", [".off", ".obj", ".ply", ".stl"])
+def test_a_byte_order_mark_changes_nothing(tmp_path, ending):
+    texts = {
+        ".off": b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n",
+        ".obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n",
+        ".ply": ply("ascii", SQUARE[:3], [[0, 1, 2]]),
+        ".stl": b"solid a\nfacet\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendfacet\nendsolid\n",
+    }
+    plain = load_text(tmp_path, f"a{ending}", texts[ending])
+    assert_same(load_text(tmp_path, f"b{ending}", BOM + texts[ending]), plain)
+    assert plain.n_vertices == 3
+
+
+def test_binary_stl_may_begin_with_a_byte_order_mark(tmp_path):
+    write_mesh(tmp_path / "a.stl", TriMesh(SQUARE, [[0, 1, 2], [0, 2, 3]]))
+    data = (tmp_path / "a.stl").read_bytes()
+    assert load_text(tmp_path, "b.stl", BOM + data[3:]).n_faces == 2
+
+
+@pytest.mark.parametrize("order", PLY_ORDERS)
+@pytest.mark.parametrize("name", ["face", "vertex"])
+def test_ply_with_an_element_twice_is_refused(tmp_path, order, name):
+    kind = "property list uchar int vertex_index\n" if name == "face" else "property double x\n"
+    text = ply(order, SQUARE, [[0, 1, 2]], after=f"element {name} 1\n{kind}")
+    more = b"3 1 2 3\n" if order == "ascii" else struct.pack("<B3i", 3, 1, 2, 3)
+    with pytest.raises(InputError, match=rf"a\.ply: the header has 2 elements '{name}'"):
+        load_text(tmp_path, "a.ply", text + more)
+
+
+def turned_triangle(tmp_path, rotation):
+    points = np.array(SQUARE[:3], dtype="<f4").tobytes()
+    scene = {
+        "nodes": [{"mesh": 0, "rotation": rotation, "scale": [1, 2, 3]}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
+        "bufferViews": [{"buffer": 0, "byteLength": 36}],
+        "buffers": [{"byteLength": 36, "uri": "data:;base64," + base64.b64encode(points).decode()}],
+    }
+    return load_text(tmp_path, "a.gltf", json.dumps(scene))
+
+
+def test_gltf_rotations_of_any_length_only_turn(tmp_path):
+    unit = turned_triangle(tmp_path, [0.1, 0.7, -0.1, 0.7])
+    long = turned_triangle(tmp_path, [0.2, 1.4, -0.2, 1.4])
+    np.testing.assert_allclose(long.vertices, unit.vertices, atol=1e-12)
+    lengths = np.linalg.norm(unit.vertices - np.roll(unit.vertices, 1, axis=0), axis=1)
+    np.testing.assert_allclose(lengths, [np.sqrt(5), 1, 2], rtol=1e-6)
+    with pytest.raises(InputError, match="quaternion 0"):
+        turned_triangle(tmp_path, [0, 0, 0, 0])
+
+
+def test_what_does_not_fit_into_memory_is_not_read(tmp_path):
+    for ending in (".off", ".obj", ".ply", ".stl", ".glb"):
+        path = tmp_path / f"huge{ending}"
+        with path.open("wb") as file:
+            file.truncate(100 * 10**9)
+        with (
+            limited(4.0),
+            pytest.raises(InputError, match=r"93\.1 GiB, and reading it takes about"),
+        ):
+            load_mesh(path)
+    scene = {"buffers": [{"byteLength": 10**11, "uri": "huge.ply"}], "nodes": [{"mesh": 0}]}
+    scene["meshes"] = [{"primitives": [{"attributes": {"POSITION": 0}}]}]
+    with limited(4.0), pytest.raises(InputError, match=r"huge\.ply has 93\.1 GiB"):
+        load_text(tmp_path, "a.gltf", json.dumps(scene))
+
+
 HEAD = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\n"
 BINARY = ply("binary_little_endian", SQUARE, [[0, 1, 2]])
 BAD = {
@@ -402,6 +473,32 @@ def test_vtk_is_read_by_pyvista(tmp_path):
         assert sorted(read.point_data) == sorted(scalars)
         for scalar, values in scalars.items():
             np.testing.assert_array_equal(read.point_data[scalar], values)
+
+
+@pytest.mark.parametrize("path", [None, 7, b"a.off", ["a.off"], primitives.sphere(2)])
+def test_a_path_must_be_a_path(path):
+    with pytest.raises(InputError, match=r"path is .*; it must be the path"):
+        load_mesh(path)
+    with pytest.raises(InputError, match=r"path is .*; it must be the path"):
+        write_mesh(path, primitives.sphere(2))
+
+
+def test_what_is_written_must_be_a_mesh_with_values(tmp_path):
+    path, mesh = tmp_path / "a.ply", primitives.sphere(2)
+    with pytest.raises(InputError, match="mesh is a tuple; it must be a TriMesh"):
+        write_mesh(path, (mesh.vertices, mesh.faces))
+    for scalars in (
+        [1.0],
+        {1: mesh.vertices[:, 0]},
+        {"u": "text"},
+        {"u": {}},
+        {"u": [[1], [1, 2]]},
+    ):
+        with pytest.raises(InputError, match="scalar"):
+            write_mesh(path, mesh, scalars=scalars)
+    with pytest.raises(InputError, match="colors has shape"):
+        write_mesh(path, mesh, colors="red")
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("ending", [".stl", ".glb"])

@@ -311,3 +311,42 @@ def test_real_meshes_are_not_cut(collection):
         if report.nonmanifold_edges == report.nonmanifold_vertices == 0:
             assert after == before and not done.changed, path
         assert not repair(done.mesh).changed, path
+
+
+@pytest.mark.parametrize("value", [None, "sphere.off", (POINTS, TETRAHEDRON), 3])
+@pytest.mark.parametrize("function", [repair, health])
+def test_what_is_no_mesh_is_refused(function, value):
+    with pytest.raises(InputError, match=r"mesh is a .*; it must be a TriMesh"):
+        function(value)
+
+
+@pytest.mark.parametrize("options", [{"orient": "no"}, {"outward": None}, {"merge_vertices": 1}])
+def test_switches_are_true_or_false(options):
+    with pytest.raises(InputError, match="must be True or False"):
+        repair(TriMesh(POINTS, TETRAHEDRON), **options)
+
+
+@pytest.mark.parametrize("tolerance", ["1e-3", None, [0.1], 1j])
+def test_tolerance_must_be_a_number(tolerance):
+    with pytest.raises(InputError, match="merge_tolerance"):
+        repair(TriMesh(POINTS, TETRAHEDRON), merge_tolerance=tolerance)
+
+
+WRONG_ARRAYS = {
+    "nothing": (None, TETRAHEDRON),
+    "text": ("abc", TETRAHEDRON),
+    "complex": (POINTS + 1j, TETRAHEDRON),
+    "dates": (np.zeros((4, 3), dtype="datetime64[s]"), TETRAHEDRON),
+    "ragged vertices": ([[0, 0, 0], [1]], TETRAHEDRON),
+    "ragged faces": (POINTS, [[0, 1, 2], [1]]),
+    "no faces": (POINTS, None),
+    "infinite faces": (POINTS, [[0.0, 1.0, np.inf]]),
+    "truth values": (POINTS, [[True, False, True]]),
+    "a dict": (POINTS, {0: 1}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ARRAYS)
+def test_arrays_of_a_wrong_kind_are_refused(name):
+    with pytest.raises(InputError, match=r"vertices|faces"):
+        TriMesh(*WRONG_ARRAYS[name])

@@ -26,7 +26,7 @@ from finsler.mesh.topology import (
     referenced_vertices,
     vertex_components,
 )
-from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.trimesh import TriMesh, require_mesh
 
 Point = tuple[float, float, float]
 
@@ -215,6 +215,7 @@ def health(mesh: TriMesh) -> MeshHealth:
     >>> report.problems
     ['1 vertex without a face: no operator exists on such a mesh; repair drops them.']
     """
+    require_mesh(mesh)
     ends = mesh.vertices[edges(mesh).vertices]
     lengths = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
     lower, upper = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
 from finsler.mesh.formats import gltf, obj, off, ply, stl, vtk
-from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.formats.content import stored_bytes
+from finsler.mesh.trimesh import TriMesh, real_array, require_mesh
 from finsler.storage.files import write_bytes
 from finsler.typing import FloatArray
 
@@ -34,10 +36,12 @@ def load_mesh(path: str | os.PathLike[str]) -> TriMesh:
         The file is missing, unknown, damaged, cut short, or holds no triangles; one sentence
         that begins with the path.
     """
-    path = Path(path)
+    path = _path(path)
     ending = _ending(path, _READABLE)
     try:
         data = _content(path)
+        if ending != ".stl":  # whose binary header may begin with anything
+            data = data.removeprefix(BOM_UTF8)
         mesh = gltf.read(data, path) if ending in (".glb", ".gltf") else _READERS[ending](data)
         _check_magnitude(mesh)
     except InputError as error:
@@ -71,7 +75,8 @@ def write_mesh(
     InputError
         Unknown ending, missing folder, or values that the format cannot hold.
     """
-    path = Path(path)
+    path = _path(path)
+    require_mesh(mesh)
     ending = _ending(path, _WRITABLE)
     values = _checked_scalars(scalars or {}, mesh)
     shades = None if colors is None else _checked_colors(colors, mesh)
@@ -101,6 +106,12 @@ def _encoded(
     return obj.write(mesh) if ending == ".obj" else stl.write(mesh)
 
 
+def _path(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path is {path!r}; it must be the path of a mesh file, as text or Path")
+    return Path(path)
+
+
 def _ending(path: Path, known: tuple[str, ...]) -> str:
     ending = path.suffix.lower()
     if ending not in known:
@@ -116,10 +127,10 @@ def _content(path: Path) -> bytes:
             raise InputError("there is no such file; check the path")
         if not path.is_file():
             raise InputError("this is a folder or device; give the path of a mesh file")
-        data = path.read_bytes()
+        data = stored_bytes(path)
     except OSError as error:
         raise InputError(f"the file cannot be read ({error.strerror}); check its rights") from error
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError("the file is empty; export the mesh again")
     return data
 
@@ -136,13 +147,19 @@ def _check_magnitude(mesh: TriMesh) -> None:
 def _checked_scalars(scalars: dict[str, ArrayLike], mesh: TriMesh) -> dict[str, FloatArray]:
     taken = {"x", "y", "z", "red", "green", "blue"}
     checked = {}
+    if not isinstance(scalars, dict):
+        raise InputError(f"scalars is a {type(scalars).__name__}; it must be a dict of arrays")
     for name, values in scalars.items():
-        if not (name.isascii() and name.isidentifier()) or name in taken:
+        if (
+            not isinstance(name, str)
+            or not (name.isascii() and name.isidentifier())
+            or name in taken
+        ):
             raise InputError(
                 f"a scalar is named {name!r}; use letters, digits and _, and none of"
                 f" {', '.join(sorted(taken))}"
             )
-        checked[name] = np.asarray(values, dtype=np.float64)
+        checked[name] = real_array(values, f"scalar {name!r}")
         if checked[name].shape != (mesh.n_vertices,):
             raise InputError(
                 f"scalar {name!r} has shape {checked[name].shape}; it must hold one value for"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from numbers import Real
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -13,7 +13,7 @@ from finsler.mesh.measures import degenerate_faces
 from finsler.mesh.rows import first_equal_row
 from finsler.mesh.seams import flaps, halfedge_sides, obstructing_faces, repeated_rows, sewn_corners
 from finsler.mesh.topology import component_volumes, connected_labels, orientation
-from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.trimesh import TriMesh, require_mesh
 from finsler.typing import BoolArray, FloatArray, IntArray
 
 
@@ -72,11 +72,8 @@ def repair(
 
     A mesh without defects is returned as it is. Sheets that merely touch, such as two fingers, the
     lips of a closed mouth or the two sides of a thin plate, stay apart although their vertices
-    coincide: a merge has to close a boundary and to leave two faces at each edge. Where several
-    sheets share an edge they are told apart by the angles between their faces; where orientation
-    leaves no choice, all are separated. Each closed component is turned outwards for itself, the
-    wall of a cavity too. A component that is not orientable keeps its faces as they are.
-    Self-intersections are not looked for.
+    coincide: a merge has to close a boundary and to leave two faces at each edge. A component that
+    is not orientable keeps its faces as they are. Self-intersections are not looked for.
 
     Parameters
     ----------
@@ -86,8 +83,7 @@ def repair(
         The steps.
     merge_tolerance : float
         Vertices closer than this share of the bounding box diagonal count as coincident, and
-        merge into the first of them; faces with two such corners are without area. 0: only equal
-        positions coincide.
+        merge into the first of them; faces with two such corners are without area.
 
     Raises
     ------
@@ -101,61 +97,66 @@ def repair(
     >>> repair(soup).mesh, repair(soup).changes["merged_vertices"]
     (TriMesh(4 vertices, 2 faces), 2)
     """
-    if not 0.0 <= merge_tolerance < 1.0:
-        raise InputError(
-            f"merge_tolerance is {merge_tolerance}; it must lie in [0, 1), a share of the diagonal"
-        )
-    once = partial(
-        _repair_once,
-        tolerance=merge_tolerance if merge_vertices else None,
-        drop_degenerate=drop_degenerate,
-        drop_duplicates=drop_duplicates,
-        split=split_nonmanifold,
-        drop_unreferenced=drop_unreferenced,
-        flips=partial(_flips, orient=orient, outward=outward),
-    )
-    done = once(mesh)
+    require_mesh(mesh)
+    steps = {name: value for name, value in locals().items() if name != "mesh"}
+    done = again = _repair_once(mesh, _Steps(**steps))
     # What was closed or dropped may let another pass close more; the last one changes nothing.
-    again = done
     while again.changed:
-        again = once(done.mesh)
+        again = _repair_once(done.mesh, _Steps(**steps))
         done = _composed(done, again)
     return done
 
 
-def _repair_once(
-    mesh: TriMesh,
-    *,
-    tolerance: float | None,
-    drop_degenerate: bool,
-    drop_duplicates: bool,
-    split: bool,
-    drop_unreferenced: bool,
-    flips: partial[BoolArray],
-) -> Repair:
+@dataclass(frozen=True)
+class _Steps:
+    """Which steps are taken; see `repair`."""
+
+    merge_vertices: bool
+    merge_tolerance: float
+    drop_degenerate: bool
+    drop_duplicates: bool
+    split_nonmanifold: bool
+    drop_unreferenced: bool
+    orient: bool
+    outward: bool
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if name != "merge_tolerance" and not isinstance(value, bool | np.bool_):
+                raise InputError(f"{name} is {value!r}; it must be True or False")
+        if not isinstance(self.merge_tolerance, Real) or not 0.0 <= self.merge_tolerance < 1.0:
+            raise InputError(
+                f"merge_tolerance is {self.merge_tolerance}; it must lie in [0, 1), a share of the"
+                " diagonal"
+            )
+
+
+def _repair_once(mesh: TriMesh, steps: _Steps) -> Repair:
     site = np.arange(mesh.n_vertices)
-    if tolerance is not None:
-        site = _first_coincident(mesh.vertices, tolerance)
-    flat = (degenerate_faces(mesh) | _collapsed(site[mesh.faces])) & drop_degenerate
+    if steps.merge_vertices:
+        site = _first_coincident(mesh.vertices, steps.merge_tolerance)
+    corners = site[mesh.faces]
+    collapsed = (corners == np.roll(corners, 1, axis=1)).any(axis=1)
+    flat = (degenerate_faces(mesh) | collapsed) & steps.drop_degenerate
     kept = np.flatnonzero(~flat)
     if len(kept) == 0:
         raise InputError(
             f"all {mesh.n_faces} faces are degenerate, so nothing is left; check the mesh, or lower"
-            f" merge_tolerance={tolerance or 0.0:g}"
+            f" merge_tolerance={steps.merge_tolerance:g}"
         )
-    if drop_duplicates:
+    if steps.drop_duplicates:
         faces = mesh.faces[kept]
         kept = kept[~obstructing_faces(faces, site, halfedge_sides(faces, site, split=True))]
     remaining = TriMesh(mesh.vertices, mesh.faces[kept])
-    sides = halfedge_sides(remaining.faces, site, split=split)
-    label = sewn_corners(remaining, site, sides, split=split).reshape(-1, 3)
-    if drop_duplicates:
+    sides = halfedge_sides(remaining.faces, site, split=steps.split_nonmanifold)
+    label = sewn_corners(remaining, site, sides, split=steps.split_nonmanifold).reshape(-1, 3)
+    if steps.drop_duplicates:
         single = ~(repeated_rows(np.sort(label, axis=1)) | flaps(remaining.faces, label))
         kept, label = kept[single], label[single]
 
-    numbering = _number(mesh.faces[kept].ravel(), label.ravel(), site, drop_unreferenced)
+    numbering = _number(mesh.faces[kept].ravel(), label.ravel(), site, steps.drop_unreferenced)
     sewn = TriMesh(mesh.vertices[numbering.source], numbering.of_corner.reshape(-1, 3))
-    flip = flips(sewn)
+    flip = _flips(sewn, steps)
     return Repair(
         mesh=_turned(sewn, flip),
         vertex_map=numbering.vertex_map,
@@ -186,11 +187,6 @@ def _composed(first: Repair, second: Repair) -> Repair:
 def duplicate_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of the faces that have the same three vertices as an earlier one."""
     return repeated_rows(np.sort(mesh.faces, axis=1))
-
-
-def _collapsed(corners: IntArray) -> BoolArray:
-    """Mask (m,) of the faces with two equal corners."""
-    return np.asarray((corners == np.roll(corners, 1, axis=1)).any(axis=1))
 
 
 def _first_coincident(vertices: FloatArray, tolerance: float) -> IntArray:
@@ -255,11 +251,11 @@ def _first_of(key: IntArray, value: IntArray, n: int) -> IntArray:
     return np.where(first < np.iinfo(np.int64).max, first, -1)
 
 
-def _flips(mesh: TriMesh, *, orient: bool, outward: bool) -> BoolArray:
+def _flips(mesh: TriMesh, steps: _Steps) -> BoolArray:
     """Faces (m,) to turn over."""
     sheets = orientation(mesh)
-    flip = sheets.flip & orient
-    if outward:
+    flip = sheets.flip & steps.orient
+    if steps.outward:
         volume = component_volumes(_turned(mesh, flip), sheets.component)
         uneven = np.bincount(sheets.component, sheets.flip & ~flip) > 0
         inward = sheets.orientable & sheets.closed & ~uneven & (volume < 0.0)

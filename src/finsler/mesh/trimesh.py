@@ -71,11 +71,34 @@ def require_same_mesh(own: TriMesh, mesh: TriMesh, what: str) -> None:
         )
 
 
-def _checked_vertices(values: ArrayLike) -> FloatArray:
+def require_mesh(mesh: object, argument: str = "mesh") -> None:
+    """Raise unless the argument is a mesh."""
+    if not isinstance(mesh, TriMesh):
+        raise InputError(
+            f"{argument} is a {type(mesh).__name__}; it must be a TriMesh: take"
+            " finsler.load_mesh(path) or finsler.TriMesh(vertices, faces)"
+        )
+
+
+def real_array(values: ArrayLike, argument: str) -> FloatArray:
+    """A copy of the values in double precision.
+
+    Raises
+    ------
+    InputError
+        They are no real numbers.
+    """
     try:
-        vertices = np.array(values, dtype=np.float64)
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biuf":
+            raise TypeError(f"{type(values).__name__} of {raw.dtype} values")
+        return np.array(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"vertices must be an (n, 3) array of real numbers: {error}") from error
+        raise InputError(f"{argument} must be an array of real numbers: {error}") from error
+
+
+def _checked_vertices(values: ArrayLike) -> FloatArray:
+    vertices = real_array(values, "vertices")
     if vertices.ndim != 2 or vertices.shape[1] != 3:
         raise InputError(f"vertices must have shape (n, 3), not {vertices.shape}")
     if len(vertices) == 0:
@@ -90,12 +113,17 @@ def _checked_vertices(values: ArrayLike) -> FloatArray:
 
 
 def _checked_faces(values: ArrayLike, n_vertices: int) -> IntArray:
-    raw = np.asarray(values)
+    try:
+        raw = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"faces must be an (m, 3) array of whole numbers: {error}") from error
     if raw.ndim != 2 or raw.shape[1] != 3:
         raise InputError(f"faces must have shape (m, 3), not {raw.shape}")
     if len(raw) == 0:
         raise InputError("the mesh has no faces; a point cloud cannot be used")
-    if raw.dtype.kind not in "iuf" or (raw.dtype.kind == "f" and not (raw == np.floor(raw)).all()):
+    if raw.dtype.kind not in "iuf" or (
+        raw.dtype.kind == "f" and not (np.isfinite(raw) & (raw == np.floor(raw))).all()
+    ):
         raise InputError(f"faces must hold whole numbers, not {raw.dtype} values")
     faces = np.array(raw, dtype=np.int64)
     bad = ((faces < 0) | (faces >= n_vertices)).any(axis=1)

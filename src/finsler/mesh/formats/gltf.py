@@ -35,7 +35,7 @@ def read(data: bytes, path: Path) -> TriMesh:
     room = max(_LARGEST, _LARGEST_GROWTH * sum(map(len, (data, *asset.buffers))))
     vertices, faces, count = [], [], 0
     with np.errstate(all="ignore"):  # what overflows is reported as not finite
-        for mesh, transform in _placed(header):
+        for mesh, transform in _instances(header):
             for points, corners in _primitives(asset, mesh):
                 room -= _OVERHEAD + 24 * (len(points) + len(corners))
                 if room < 0:
@@ -71,7 +71,7 @@ def _parts(data: bytes) -> tuple[Json, bytes | None]:
     return header, body
 
 
-def _placed(header: Json) -> Iterator[tuple[Json, FloatArray]]:
+def _instances(header: Json) -> Iterator[tuple[Json, FloatArray]]:
     """Meshes with their transforms (4, 4), node by node; all meshes where there are no nodes."""
     nodes, meshes = items(header, "nodes"), items(header, "meshes")
     if not nodes:
@@ -100,17 +100,21 @@ def _roots(header: Json, nodes: list[Json]) -> list[int]:
 
 
 def _indices(holder: Json, name: str) -> list[int]:
-    found = holder.get(name, [])
-    if not isinstance(found, list) or not all(type(index) is int for index in found):
+    indices = holder.get(name, [])
+    if not isinstance(indices, list) or not all(type(index) is int for index in indices):
         raise InputError(f"the part {name!r} is no list of whole numbers; the file is damaged")
-    return found
+    return indices
 
 
 def _transform(node: Json) -> FloatArray:
     """Of a node within its parent, (4, 4)."""
     if "matrix" in node:
         return _floats(node["matrix"], 16).reshape(4, 4).T
-    x, y, z, w = _floats(node.get("rotation", [0, 0, 0, 1]), 4)
+    rotation = _floats(node.get("rotation", [0, 0, 0, 1]), 4)
+    length = float(np.linalg.norm(rotation))
+    if length == 0.0:
+        raise InputError("a rotation is the quaternion 0, which turns nothing; export again")
+    x, y, z, w = rotation / length
     turn = np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

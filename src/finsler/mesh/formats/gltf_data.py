@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
+from finsler.mesh.formats.content import stored_bytes
 
 _KINDS = {"SCALAR": {5121: "<u1", 5123: "<u2", 5125: "<u4"}, "VEC3": {5126: "<f4"}}
 _WIDTHS = {"SCALAR": 1, "VEC3": 3}
@@ -26,10 +27,10 @@ Json = dict[str, Any]
 
 def items(holder: Json, name: str) -> list[Json]:
     """A list of objects; empty where it is not there."""
-    found = holder.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    objects = holder.get(name, [])
+    if not isinstance(objects, list) or not all(isinstance(item, dict) for item in objects):
         raise InputError(f"the part {name!r} is no list of objects; the file is damaged")
-    return found
+    return objects
 
 
 def whole(holder: Json, name: str, default: int | None = None) -> int:
@@ -136,8 +137,8 @@ def _inline(uri: str) -> bytes:
 def _beside(folder: Path, name: str, length: int) -> bytes:
     """The first bytes of a file in the folder or below it; links that lead out do not count."""
     try:
-        place = (folder / name).resolve()
-        inside = place.is_relative_to(folder.resolve()) and place.is_file()
+        path = (folder / name).resolve()
+        inside = path.is_relative_to(folder.resolve()) and path.is_file()
     except (OSError, ValueError, RuntimeError):
         inside = False
     if not inside:
@@ -145,5 +146,4 @@ def _beside(folder: Path, name: str, length: int) -> bytes:
             f"the buffer {name[:60]!r} is no file beside the glTF or below; put it there, or export"
             " one .glb file"
         )
-    with open(place, "rb") as file:
-        return file.read(min(length, place.stat().st_size))
+    return stored_bytes(path, length)

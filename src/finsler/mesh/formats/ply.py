@@ -104,9 +104,16 @@ def _header(data: bytes) -> tuple[str, list[_Element], int]:
                 raise InputError(f"the header line {line[:40]!r} is not understood")
     if any(len(properties) > _MOST_PROPERTIES for _, _, properties in elements):
         raise InputError(f"an element has more than {_MOST_PROPERTIES} properties; remove some")
+    names = [name for name, _, _ in elements]
+    for name in ("vertex", "face"):
+        if names.count(name) > 1:
+            raise InputError(
+                f"the header has {names.count(name)} elements {name!r}, of which readers take one;"
+                " write them as one element"
+            )
     if order is None:
         raise InputError("the header names no format; it must be ascii or binary of either order")
-    return order, [_Element(name, n, tuple(found)) for name, n, found in elements], end.end()
+    return order, [_Element(name, n, tuple(listed)) for name, n, listed in elements], end.end()
 
 
 def _is_element(name: str, count: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from codecs import BOM_UTF8
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def read(data: bytes) -> TriMesh:
     """
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else 0
     size = 84 + _FACET.itemsize * count
-    is_text = data.lstrip()[:5].lower() == b"solid" and len(data) != size
+    is_text = data.removeprefix(BOM_UTF8).lstrip()[:5].lower() == b"solid" and len(data) != size
     if not is_text and (len(data) < 84 or len(data) < size):
         raise InputError(
             f"the header counts {count} triangles, more than {len(data)} bytes hold;"
