@@ -24,8 +24,8 @@ import numpy as np
 from common import print_table, save
 from finsler.compute.cluster import Workers
 from finsler.data import Collection, PrepareConfig, Shape, open_collection, pack, prepare
-from finsler.data.store.entry import key_of, prepare_shape
-from finsler.data.store.store import write_entry
+from finsler.data.store import key_of, prepare_shape
+from finsler.data.store.entry import write_entry
 from finsler.mesh import primitives
 
 

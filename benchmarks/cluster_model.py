@@ -27,8 +27,8 @@ from cluster import chosen_collection, measured, parts
 from common import print_table, save
 from finsler.compute.cluster import Workers, run
 from finsler.data import PrepareConfig
-from finsler.data.store.entry import prepare_shape
-from finsler.data.store.store import write_entry
+from finsler.data.store import prepare_shape
+from finsler.data.store.entry import write_entry
 
 SHAPES = 100_000
 BUNDLE = 16

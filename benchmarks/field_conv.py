@@ -20,7 +20,7 @@ import finsler
 from common import median_time, print_table, save
 from finsler.analysis.log_maps import vertex_support
 from finsler.baselines.field_conv import SupportGraph
-from finsler.data.store.entry import normalised
+from finsler.data.store import normalised
 from finsler.nn import OperatorStack
 from finsler.nn.training import (
     MODELS,

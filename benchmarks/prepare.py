@@ -22,8 +22,8 @@ import finsler
 from common import print_table, save
 from finsler.data import Collection, PrepareConfig, open_collection, prepare
 from finsler.data.sets.synthetic import synthetic_collection
-from finsler.data.store.entry import normalised, prepare_shape
-from finsler.data.store.store import write_entry
+from finsler.data.store import normalised, prepare_shape
+from finsler.data.store.entry import write_entry
 
 
 def timed(job: Callable[[], Any]) -> tuple[float, Any]:

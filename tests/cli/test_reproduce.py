@@ -12,7 +12,7 @@ from fakesets import remeshed
 from finsler import primitives
 from finsler.cli.reproduce import reproduce
 from finsler.data import TOSCA_CATEGORIES, Collection, PrepareConfig, Shape, Store, pack
-from finsler.data.store.entry import prepare_shape
+from finsler.data.store import prepare_shape
 from finsler.errors import InputError
 from finsler.evaluation import student_interval
 from finsler.experiments import TABLES, label_rule, open_parts, parse_method, parse_methods, trials

@@ -93,7 +93,7 @@ def test_a_store_equals_the_one_on_disk(bucket, tmp_path):
     entry = next((bucket / "store" / "entries").iterdir())
     entry.write_bytes(entry.read_bytes()[:500])
     again = prepare(bumps, place, CONFIG)
-    assert (again.computed, again.found, again.mended) == (0, 2, 1)
+    assert (again.computed, again.found, again.repaired) == (0, 2, 1)
 
 
 def test_learning_from_it_is_learning_from_a_folder(bucket, tmp_path, monkeypatch):
@@ -142,7 +142,7 @@ def test_a_server_that_goes_away_costs_attempts_and_then_the_shapes(bucket, monk
             raise ConnectionError("out of reach")
         return False
 
-    monkeypatch.setattr("finsler.data.store.prepare.exists", exists)
+    monkeypatch.setattr("finsler.data.store.preparation.exists", exists)
     workers = Workers(jobs=1, retries=1)
     done = prepare(bumps, "s3://bucket/away", CONFIG, workers=workers, skip_failed=True)
     assert done.failed == dict.fromkeys(("shape1", "shape2"), "out of reach")

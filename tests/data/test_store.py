@@ -28,8 +28,7 @@ from finsler.data import (
     prepare,
     write_collection,
 )
-from finsler.data.store.entry import key_of, normalised, prepare_shape
-from finsler.data.store.prepare import PreparationError
+from finsler.data.store import PreparationError, key_of, normalised, prepare_shape
 from finsler.mesh.measures import edge_lengths
 
 CONFIG = PrepareConfig(angles=2, descriptor="xyz", eigenpairs=5)
@@ -120,10 +119,15 @@ class TestPack:
             packed(path)
 
 
+def forged_list(**about):
+    whole = {"format": 2, "name": "a", "train": [], "test": [], "reference": "x", "keys": {}}
+    return json.dumps({**whole, "config": {}, **about})
+
+
 class TestPrepare:
     def test_holds_what_the_library_computes(self, bumps, tmp_path):
         done = prepare(bumps, tmp_path / "store", CONFIG)
-        assert (done.computed, done.found, done.mended) == (4, 0, 0)
+        assert (done.computed, done.found, done.repaired) == (4, 0, 0)
         store = Store.open(tmp_path / "store")
         assert store.names == bumps.names and store.config == CONFIG
         for name in bumps.names:
@@ -136,7 +140,9 @@ class TestPrepare:
             operators = finsler.chebyshev_operators(stack)
             # Rescaled operators do not depend on units.
             assert np.allclose(found.values, operators.values, atol=1e-5)
-            assert np.allclose(found.stiffness, stack.values, rtol=1e-4, atol=1e-5)
+            area = finsler.mesh.surface_area(shape.mesh)
+            assert np.allclose(area * found.mass, stack.mass, rtol=1e-4)
+            assert np.allclose(found.lambda_max, operators.lambda_max, rtol=1e-6)
             assert found.eigenvectors.shape == (shape.mesh.n_vertices, 5)
             assert found.values.dtype == found.features.dtype == np.float32
 
@@ -155,6 +161,7 @@ class TestPrepare:
     @pytest.mark.parametrize(
         "change",
         [
+            {"kind": "albo"},
             {"alpha": 5.0},
             {"tau": 0.2},
             {"angles": 3},
@@ -194,7 +201,7 @@ class TestPrepare:
         assert key == "64c3925555a5324b672372aabd2f1bf9f68a34c0e455f5adf9ae591548c12939"
 
     def test_every_field_of_the_configuration_is_tried_above(self):
-        assert len(dataclasses.fields(PrepareConfig)) == 13
+        assert len(dataclasses.fields(PrepareConfig)) == 14
 
     def test_supports_are_kept(self, bumps, tmp_path):
         config = dataclasses.replace(CONFIG, support=0.2, eigenpairs=0)
@@ -221,6 +228,28 @@ class TestPrepare:
         apart = dataclasses.replace(config, support_apart=True)
         found = prepare(bumps, tmp_path / "store", apart).store["shape0"].support
         assert np.diff(found.indptr).min() == 1
+
+    def test_the_command_for_operators_agrees(self, tmp_path, monkeypatch):
+        """At any smoothing, which the strength of ω follows as well as the frames."""
+        mesh = primitives.bumpy_sphere(16)
+        n = mesh.n_vertices
+        shape = Shape("bumps", mesh, np.arange(n), np.ones(n, dtype=bool))
+        pack(Collection("one", ("bumps",), (), "bumps", lambda name: shape), tmp_path / "one.npz")
+        finsler.write_mesh(tmp_path / "bumps.ply", mesh)
+        options = ["--omega", "curved", "--smoothing", "3", "--angles", "2"]
+        for words in (
+            f"operator {tmp_path}/bumps.ply -o {tmp_path}/operators.npz --chebyshev reference",
+            f"prepare pack:{tmp_path}/one.npz -o {tmp_path}/store --normalization reference"
+            " --descriptor none --jobs 1",
+        ):
+            monkeypatch.setattr(sys, "argv", ["finsler", *words.split(), *options])
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert not ended.value.code
+        prepared = Store.open(tmp_path / "store")["bumps"]
+        with np.load(tmp_path / "operators.npz") as operators:
+            assert np.allclose(prepared.values, operators["values"], atol=1e-5)
+            assert np.array_equal(prepared.indices, operators["indices"])
 
     def test_varying_omega_changes_the_operators(self, bumps):
         reference = dataclasses.replace(CONFIG, normalization="reference", eigenpairs=0)
@@ -253,7 +282,7 @@ class TestPrepare:
             with pytest.raises(finsler.InputError, match="npz"):
                 broken[names[entry.stem]]
         again = prepare(bumps, tmp_path, CONFIG)
-        assert (again.computed, again.found, again.mended) == (1, 1, 2)
+        assert (again.computed, again.found, again.repaired) == (1, 1, 2)
         assert contents(tmp_path) == before
 
     def test_a_bad_shape_is_named(self, bumps, tmp_path):
@@ -309,6 +338,53 @@ class TestPrepare:
         store = Store.open(tmp_path)
         assert [store[name].name for name in store.names] == list(bumps.names)
 
+    def test_another_store_is_not_replaced_unasked(self, bumps, tmp_path):
+        prepare(bumps, tmp_path, CONFIG)
+        listed = (tmp_path / "store.json").read_bytes()
+        fewer = dataclasses.replace(bumps, train=bumps.train[:-1])
+        for other, config, why in (
+            (bumps, dataclasses.replace(CONFIG, alpha=3.0), "alpha = 10.0, not 3.0"),
+            (dataclasses.replace(bumps, name="dents"), CONFIG, "another collection, bumps"),
+            (fewer, CONFIG, "another collection, bumps, with 1 other shapes such as shape2"),
+        ):
+            with pytest.raises(finsler.InputError, match=rf"{why}.*; .*--overwrite"):
+                prepare(other, tmp_path, config)
+            assert (tmp_path / "store.json").read_bytes() == listed
+            assert len(list((tmp_path / "entries").iterdir())) == 4
+        done = prepare(fewer, tmp_path, CONFIG, overwrite=True)
+        assert Store.open(tmp_path).names == done.store.names == fewer.names
+        # More shapes of the same collection, or a list that is damaged, replace nothing.
+        prepare(bumps, tmp_path, CONFIG)
+        (tmp_path / "store.json").write_bytes(listed[:-20])
+        prepare(fewer, tmp_path, dataclasses.replace(CONFIG, alpha=3.0))
+
+    @pytest.mark.parametrize(
+        ("field", "forge"),
+        [
+            ("features", lambda array: array[:, 0]),
+            ("features", lambda array: array.astype(str)),
+            ("features", lambda array: array[:, :2]),
+            ("features", lambda array: array.astype(bool)),
+            ("labels", lambda array: array.astype(float)),
+            ("exact", lambda array: array.astype(np.float32)),
+            ("mass", lambda array: array[:, None]),
+            ("lambda_max", lambda array: array[:1]),
+            ("theta", lambda array: array.astype(str)),
+            ("eigenvalues", lambda array: array[:, None]),
+            ("values", lambda array: array[:1]),
+        ],
+    )
+    def test_forged_entries(self, bumps, tmp_path, field, forge):
+        store = prepare(bumps, tmp_path, CONFIG).store
+        path = tmp_path / "entries" / f"{store.keys['shape1']}.npz"
+        with np.load(path) as data:
+            arrays = {name: data[name] for name in data.files}
+        np.savez(path, **{**arrays, field: forge(arrays[field])})
+        with pytest.raises(finsler.InputError, match=r"the arrays do not fit together.*anew"):
+            store["shape1"]
+        assert prepare(bumps, tmp_path, CONFIG).repaired == 1
+        assert store["shape1"].features.shape[1] == 3
+
     def test_labels_that_cannot_be_read_stop_no_other_shape(self, bumps, tmp_path, monkeypatch):
         write_collection(tmp_path / "shapes", bumps)
         read = Path.read_bytes
@@ -346,7 +422,7 @@ class TestPrepare:
         with pytest.raises(finsler.InputError, match="jobs is 0"):
             prepare(bumps, tmp_path, CONFIG, jobs=0)
         with pytest.raises(finsler.InputError, match="descriptor must be"):
-            prepare(bumps, tmp_path, dataclasses.replace(CONFIG, descriptor="magic"))
+            dataclasses.replace(CONFIG, descriptor="magic")
         prepare(bumps, tmp_path, CONFIG)
         with pytest.raises(finsler.InputError, match="no shape 'nobody'"):
             Store.open(tmp_path)["nobody"]
@@ -358,6 +434,15 @@ class TestPrepare:
             ("[]", "damaged"),
             ('{"format": 77}', "format 77"),
             ('{"format": 2, "config": {"magic": 1}}', "damaged"),
+            (forged_list(config={"magic": 1}), "there is no setting 'magic'"),
+            (forged_list(config={"smoothing": 1_000_000_000}), "smoothing is 1000000000"),
+            (forged_list(config={"bins": 10**9}), "bins is 1000000000"),
+            (forged_list(config={"alpha": "10"}), "alpha is '10'; it must be a number"),
+            (forged_list(config=[]), "config is .*; it must be a table"),
+            (forged_list(train="abc"), "train is 'abc'; it must be a list"),
+            (forged_list(name=7), "name is 7; it must be a text"),
+            (forged_list(keys={"x": 7}), "keys of x is 7; it must be a text"),
+            (forged_list(extra=1), "there is no setting 'extra'"),
             (
                 '{"format": 2, "config": {}, "name": "a", "train": [], "test": [],'
                 ' "reference": "x", "keys": {"x": "../../etc/passwd"}}',

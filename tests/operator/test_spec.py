@@ -124,8 +124,8 @@ def test_values_out_of_range(values, sentence):
     ("record", "sentence"),
     [
         ({"beta": 1.0}, "there is no setting 'beta'"),
-        ({"alpha": "10"}, "alpha is '10'; it must be a float"),
-        ({"angles": True}, "angles is True; it must be a int"),
+        ({"alpha": "10"}, "alpha is '10'; it must be a number"),
+        ({"angles": True}, "angles is True; it must be a whole number"),
     ],
 )
 def test_foreign_records(record, sentence):

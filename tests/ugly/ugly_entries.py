@@ -17,7 +17,7 @@ from finsler.analysis.log_maps import vertex_support
 from finsler.cli.main import main
 from finsler.data.collection import Shape
 from finsler.data.partial import cut, holes
-from finsler.data.store.entry import PrepareConfig, prepare_shape
+from finsler.data.store import PrepareConfig, prepare_shape
 from finsler.errors import InputError
 from finsler.matching import match
 from finsler.mesh import TriMesh, nonmanifold_edges, surface_area, vertex_components

@@ -211,7 +211,7 @@ def ensured(
     They are read where they are there, whole, and have this key; else computed and written. All
     names are read, as damage shows only then.
     """
-    from finsler.data.noticed import noticed
+    from finsler.mesh.health import collect_warnings
     from finsler.storage.npz import write_npz
 
     known = _found(path, key, names)
@@ -221,7 +221,7 @@ def ensured(
     start = time.perf_counter()
     # Spinners are for one mesh.
     with contextlib.redirect_stderr(io.StringIO()):
-        arrays, notes = noticed(arrays_of)
+        arrays, notes = collect_warnings(arrays_of)
     seconds = round(time.perf_counter() - start, 3)
     write_npz(path, arrays, {**config, "key": key, "warnings": notes})
     return arrays, {"outcome": "computed", "seconds": seconds, "warnings": notes}

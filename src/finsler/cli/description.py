@@ -119,15 +119,14 @@ def describe_many(
     as_json: bool,
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
-    from finsler.data.store.prepare import made_folder
-    from finsler.storage.files import lasting_location
+    from finsler.storage.files import lasting_location, shared_folder
 
     lasting_location(out)
     meshes = meshes_at(where)
     check_folder(out, "meshes.csv", _COLUMNS, meshes.names, overwrite=overwrite)
     count = len(meshes.names)
     workers = crew(count)
-    tasks = _tasks(meshes, made_folder(out), description)
+    tasks = _tasks(meshes, shared_folder(out), description)
     rows = compute(describe_mesh, tasks, workers, title="describing", total=count)
     table = {name: {"mesh": name, "file": f"{name}.npz", **rows[name]} for name in meshes.names}
     finish(out, "meshes.csv", _COLUMNS, table, as_json=as_json)

@@ -133,8 +133,7 @@ def match_pairs(
     as_json: bool,
 ) -> None:
     """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
-    from finsler.data.store.prepare import made_folder
-    from finsler.storage.files import lasting_location
+    from finsler.storage.files import lasting_location, shared_folder
 
     choice.check()
     lasting_location(out)
@@ -143,7 +142,7 @@ def match_pairs(
     check_folder(out, "pairs.csv", _COLUMNS, chosen, overwrite=overwrite)
     count = len(chosen)
     workers = crew(count)
-    tasks = _tasks(meshes, chosen, made_folder(out), choice)
+    tasks = _tasks(meshes, chosen, shared_folder(out), choice)
     rows = compute(match_pair, tasks, workers, title="matching", total=count)
     table = {
         name: {"mesh_1": a, "mesh_2": b, "file": f"{name}.npz", **rows[name]}

@@ -22,10 +22,9 @@ from finsler.cli.cluster_options import (
 )
 from finsler.cli.options import Alpha, AsJson, OmegaField, Peak, Smoothing, Tau
 from finsler.cli.results import Overwrite
-from finsler.data.store.store import require_same_store
 
 if TYPE_CHECKING:
-    from finsler.data.store.prepare import PreparationError
+    from finsler.data.store import PreparationError
 
 
 class Normalization(StrEnum):
@@ -126,7 +125,7 @@ def prepare(
     """
     from finsler.data import PrepareConfig, open_collection
     from finsler.data import prepare as run
-    from finsler.data.store.prepare import PreparationError
+    from finsler.data.store import PreparationError
     from finsler.storage.files import lasting_location
 
     config = PrepareConfig(
@@ -146,8 +145,6 @@ def prepare(
     )
     lasting_location(out)
     shapes = open_collection(collection)
-    if not overwrite:
-        require_same_store(out, shapes, config)
     total = len({*shapes.names, shapes.reference})
     crew = workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total)
     notes: dict[str, list[str]] = {}
@@ -168,6 +165,7 @@ def prepare(
                 workers=crew,
                 source=collection if shared else None,
                 skip_failed=skip_failed,
+                overwrite=overwrite,
                 progress=lambda name, outcome: bar.advance(task),
                 notify=lambda name, sentence: notes.setdefault(name, []).append(sentence),
             )
@@ -175,14 +173,14 @@ def prepare(
         say_notes(notes)
         _fail(report, error, as_json)
     say_notes(notes)
-    report |= {"computed": done.computed, "found": done.found, "mended": done.mended}
+    report |= {"computed": done.computed, "found": done.found, "repaired": done.repaired}
     if as_json:
         print(json.dumps({**report, "failed": done.failed}, indent=2))
     else:
         print(
             f"Wrote {out}: {shapes.name}, {len(done.store.train)} shapes for training and"
             f" {len(done.store.test)} for testing; {done.computed} computed, {done.found} found,"
-            f" {done.mended} mended."
+            f" {done.repaired} repaired."
         )
     if done.failed:
         say_failed(done.failed)

@@ -12,9 +12,14 @@ from finsler.data.sets.scape import scape_r
 from finsler.data.sets.shrec16 import shrec16
 from finsler.data.sets.synthetic import Creature, make_creature, synthetic_collection
 from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r
-from finsler.data.store.entry import PrepareConfig, PreparedShape
-from finsler.data.store.prepare import PreparationError, Prepared, prepare
-from finsler.data.store.store import Store
+from finsler.data.store import (
+    PreparationError,
+    PrepareConfig,
+    Prepared,
+    PreparedShape,
+    Store,
+    prepare,
+)
 
 __all__ = [
     "TOSCA_CATEGORIES",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from finsler.data import Shape
-from finsler.data.store.entry import prepare_shape
+from finsler.data.store import prepare_shape
 from finsler.matching.quality import cycle_distances
 from finsler.matching.surfaces import repaired
 from finsler.mesh.measures import surface_area

@@ -13,7 +13,7 @@ from torch import Tensor
 from finsler.errors import InputError
 
 if TYPE_CHECKING:
-    from finsler.data.store.entry import PreparedShape
+    from finsler.data.store import PreparedShape
     from finsler.operator.rescale import ChebyshevOperators
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from finsler.metric.recipes import curvature_strength, tau_of_strength
 from finsler.operator.angles import AngleStack, angle_stack
 from finsler.operator.laplacian import Laplacian, laplacian
 from finsler.operator.rescale import NORMALIZATIONS, ChebyshevOperators, chebyshev_operators
+from finsler.storage.schema import from_record
 from finsler.typing import FloatArray
 
 KINDS = ("lbo", "albo", "flbo")
@@ -85,7 +86,7 @@ class OperatorSpec:
         require_whole(self.angles, 1, MOST_ANGLES, "angles")
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> OperatorSpec:
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The spec of a record, its own or one with all fields; what is not named has defaults.
 
         Raises
@@ -93,14 +94,7 @@ class OperatorSpec:
         InputError
             An unknown field, or a value of another type or out of its range.
         """
-        known = {field.name: type(field.default) for field in dataclasses.fields(cls)}
-        for name, value in record.items():
-            if name not in known:
-                raise InputError(f"there is no setting {name!r} of operators")
-            number = known[name] is float and isinstance(value, int)
-            if isinstance(value, bool) or not (number or isinstance(value, known[name])):
-                raise InputError(f"{name} is {value!r}; it must be a {known[name].__name__}")
-        return cls(**record)
+        return from_record(cls, record, "operators")
 
     def record(self) -> dict[str, Any]:
         """The fields that have an effect, for the record in a result and for keys of a store."""

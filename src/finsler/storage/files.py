@@ -144,6 +144,12 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     return place
 
 
+def shared_folder(path: str | os.PathLike[str]) -> str:
+    """Make a folder; its name as a text that every worker understands."""
+    folder = make_folder(path)
+    return str(folder.absolute() if is_local(folder) else folder)
+
+
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file whole: the target is old or complete, never half written.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def content_key(about: Mapping[str, Any], arrays: Iterable[NDArray[Any]]) -> str:
+def content_key(about: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> str:
     """SHA-256 of a configuration and of arrays: of their shapes, types and bytes, in this order.
 
     Stores and folders of results keep these keys, so what is hashed here must not change.

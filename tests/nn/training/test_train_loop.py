@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from finsler.data.store.store import entry_path, write_entry
+from finsler.data.store.catalog import entry_path
+from finsler.data.store.entry import write_entry
 from finsler.errors import ConvergenceError, InputError
 from finsler.nn.training import (
     MODELS,

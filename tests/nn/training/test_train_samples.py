@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from finsler.data.store.store import entry_path, write_entry
+from finsler.data.store.catalog import entry_path
+from finsler.data.store.entry import write_entry
 from finsler.errors import InputError
 from finsler.nn.training import MODELS, Sample, Samples, Stepper, TrainConfig, make_optimiser
 from finsler.nn.training.distributed import share

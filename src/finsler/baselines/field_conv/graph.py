@@ -14,7 +14,7 @@ from finsler.baselines.field_conv.spread import Spread
 from finsler.errors import InputError
 
 if TYPE_CHECKING:
-    from finsler.data.store.entry import PreparedShape
+    from finsler.data.store import PreparedShape
 
 
 @dataclass(frozen=True, eq=False)

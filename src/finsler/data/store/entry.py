@@ -1,73 +1,51 @@
-"""What a network needs of a shape, computed once, and the key under which it is found again."""
+"""One prepared shape: what a network needs of it, computed once and kept in a file."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finsler.analysis.log_maps import Support, vertex_support
+from finsler.analysis.spectrum import spectrum
 from finsler.data.collection import Shape
+from finsler.data.store.config import PrepareConfig
+from finsler.descriptors.shot import shot
 from finsler.errors import InputError
+from finsler.mesh.measures import face_areas, require_usable_faces
 from finsler.mesh.trimesh import TriMesh
-from finsler.storage.hashing import content_key
+from finsler.operator.laplacian import lbo
+from finsler.operator.rescale import chebyshev_operators
+from finsler.storage.npz import read_npz, write_npz
+from finsler.storage.schema import require_arrays
 from finsler.typing import FloatArray
 
-# Part of every key: raise it when what is computed changes, and old entries are not found again.
-FORMAT = 2
-
-
-@dataclass(frozen=True)
-class PrepareConfig:
-    """Everything that decides what is computed for a shape; all of it is part of the key.
-
-    Attributes
-    ----------
-    alpha, tau, angles, smoothing, normalization
-        Of the operators: see `angle_stack`, `principal_frames`, `chebyshev_operators`.
-    omega : {"constant", "curved", "flat"}
-        With "curved" or "flat" the strength of ω follows curvature up to `peak`, and `tau` is not
-        used.
-    peak : float
-    descriptor : {"shot", "shot_released", "xyz", "none"}
-        "shot_released" is SHOT as the C++ code in circulation computes it.
-    radius : float
-        Of SHOT, as a share of √area.
-    bins : int
-        Of SHOT.
-    eigenpairs : int
-        Of the isotropic Laplacian; 0 for none.
-    support : float
-        Radius of the supports that field convolutions need, as a share of √area; 0 for none.
-    support_apart : bool
-        Take supports that fall apart where the mesh does not; otherwise such a shape is refused.
-    """
-
-    alpha: float = 10.0
-    tau: float = 0.1
-    angles: int = 8
-    smoothing: int = 10
-    normalization: str = "acscnn"
-    omega: str = "constant"
-    peak: float = 0.9
-    descriptor: str = "shot"
-    radius: float = 0.09
-    bins: int = 10
-    eigenpairs: int = 0
-    support: float = 0.0
-    support_apart: bool = False
-
-    @property
-    def channels(self) -> int:
-        """Features a vertex that the descriptor gives."""
-        shot = 32 * (self.bins + 1)
-        counts = {"shot": shot, "shot_released": shot, "xyz": 3, "none": 0}
-        if self.descriptor not in counts:
-            listed = ", ".join(f'"{name}"' for name in counts)
-            raise InputError(f"descriptor must be one of {listed}, not {self.descriptor!r}")
-        return counts[self.descriptor]
+# Kinds and shapes of the arrays in a file.
+_ARRAYS: dict[str, tuple[str, tuple[int | str, ...]]] = {
+    "vertices": ("f", ("n", 3)),
+    "faces": ("i", ("m", 3)),
+    "labels": ("i", ("n",)),
+    "exact": ("b", ("n",)),
+    "theta": ("f", ("a",)),
+    "indptr": ("i", ("n + 1",)),
+    "indices": ("i", ("nnz",)),
+    "values": ("f", ("a", "nnz")),
+    "lambda_max": ("f", ("a",)),
+    "mass": ("f", ("n",)),
+    "features": ("f", ("n", "c")),
+    "eigenvalues": ("f", ("k",)),
+    "eigenvectors": ("f", ("n", "k")),
+}
+_SUPPORT: dict[str, tuple[str, tuple[int | str, ...]]] = {
+    "support_indptr": ("i", ("n + 1",)),
+    "support_indices": ("i", ("pairs",)),
+    **{f"support_{name}": ("f", ("pairs",)) for name in ("r", "theta", "direction", "phi")},
+    "support_weight": ("f", ("pairs",)),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +62,10 @@ class PreparedShape:
     theta : (a,)
     indptr, indices : (n + 1,), (nnz,)
         The pattern of all operators.
-    stiffness, values : (a, nnz)
-        The angle stack W_θ, and the rescaled operators L̂_θ.
+    values : (a, nnz)
+        The rescaled operators L̂_θ.
     lambda_max : (a,)
+        What they were divided by.
     mass : (n,)
     features : (n, c)
         The descriptor; c = 0 for none.
@@ -103,7 +82,6 @@ class PreparedShape:
     theta: FloatArray
     indptr: NDArray[np.int32]
     indices: NDArray[np.int32]
-    stiffness: NDArray[np.float32]
     values: NDArray[np.float32]
     lambda_max: FloatArray
     mass: NDArray[np.float32]
@@ -115,15 +93,8 @@ class PreparedShape:
 
 def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
     """Normalise, then compute operators, descriptor and spectrum; in double, stored in single."""
-    from finsler.analysis import spectrum
-    from finsler.frames import principal_frames
-    from finsler.operator import angle_stack, chebyshev_operators, lbo
-
     mesh = normalised(shape.mesh)
-    frames = principal_frames(mesh, smoothing=config.smoothing)
-    stack = angle_stack(
-        mesh, alpha=config.alpha, tau=_tau(mesh, config), angles=config.angles, frames=frames
-    )
+    stack = config.stack(mesh)
     operators = chebyshev_operators(stack, normalization=config.normalization)
     pairs = spectrum(lbo(mesh), config.eigenpairs) if config.eigenpairs else None
     empty = np.zeros((mesh.n_vertices, 0), dtype=np.float32)
@@ -136,7 +107,6 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
         theta=operators.theta,
         indptr=operators.indptr,
         indices=operators.indices,
-        stiffness=stack.values.astype(np.float32),
         values=operators.values.astype(np.float32),
         lambda_max=operators.lambda_max,
         mass=stack.mass.astype(np.float32),
@@ -147,6 +117,24 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
     )
 
 
+def normalised(mesh: TriMesh) -> TriMesh:
+    """The mesh scaled to area 1, its centre of area at the origin."""
+    require_usable_faces(mesh)
+    areas = face_areas(mesh)
+    centre = np.average(mesh.vertices[mesh.faces].mean(axis=1), axis=0, weights=areas)
+    return TriMesh((mesh.vertices - centre) / np.sqrt(areas.sum()), mesh.faces)
+
+
+def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
+    if config.descriptor == "xyz":
+        return mesh.vertices.astype(np.float32)
+    if config.descriptor == "none":
+        return np.zeros((mesh.n_vertices, 0), dtype=np.float32)
+    released = config.descriptor == "shot_released"
+    values = shot(mesh, radius=config.radius, bins=config.bins, as_released=released)
+    return np.asarray(values, dtype=np.float32)
+
+
 def _support(mesh: TriMesh, config: PrepareConfig) -> Support | None:
     if not config.support:
         return None
@@ -154,40 +142,50 @@ def _support(mesh: TriMesh, config: PrepareConfig) -> Support | None:
     return vertex_support(mesh, config.support, require_connected=not config.support_apart)
 
 
-def normalised(mesh: TriMesh) -> TriMesh:
-    """The mesh scaled to area 1, its centre of area at the origin."""
-    from finsler.mesh.measures import face_areas, require_usable_faces
-
-    require_usable_faces(mesh)
-    areas = face_areas(mesh)
-    centre = np.average(mesh.vertices[mesh.faces].mean(axis=1), axis=0, weights=areas)
-    return TriMesh((mesh.vertices - centre) / np.sqrt(areas.sum()), mesh.faces)
-
-
-def _tau(mesh: TriMesh, config: PrepareConfig) -> float | FloatArray:
-    from finsler.metric import curvature_strength, tau_of_strength
-
-    if config.omega == "constant":
-        return config.tau
-    strength = curvature_strength(
-        mesh, peak=config.peak, where=config.omega, smoothing=config.smoothing
-    )
-    return tau_of_strength(mesh, strength, alpha=config.alpha)
+def write_entry(path: Path, shape: PreparedShape, config: PrepareConfig) -> None:
+    """Write an entry, whole or not at all."""
+    arrays = {name: getattr(shape, name) for name in _ARRAYS}
+    if shape.support is not None:
+        parts = {name: name.removeprefix("support_") for name in _SUPPORT}
+        arrays |= {name: getattr(shape.support, part) for name, part in parts.items()}
+    write_npz(path, arrays, {"shape": shape.name, **dataclasses.asdict(config)})
 
 
-def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
-    if config.descriptor in ("shot", "shot_released"):
-        from finsler.descriptors import shot
+def read_entry(path: Path, name: str, config: PrepareConfig) -> PreparedShape:
+    """Read the entry of a shape, and check it against what is said to be in it.
 
-        released = config.descriptor == "shot_released"
-        found = shot(mesh, radius=config.radius, bins=config.bins, as_released=released)
-        return np.asarray(found, dtype=np.float32)
-    if config.descriptor == "xyz":
-        return mesh.vertices.astype(np.float32)
-    return np.zeros((mesh.n_vertices, config.channels), dtype=np.float32)
+    Raises
+    ------
+    InputError
+        The file is missing or damaged, or its arrays are not those of the configuration.
+    """
+    schema = _ARRAYS | (_SUPPORT if config.support else {})
+    # The record as well, so that damage anywhere is found.
+    data = read_npz(path, (*schema, "config"))
+    try:
+        sizes = require_arrays(data, schema)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    expected = {"a": config.angles, "c": config.channels, "k": config.eigenpairs}
+    wrong = [key for key, size in expected.items() if sizes[key] != size]
+    n = sizes["n"]
+    fits = not wrong and sizes["n + 1"] == n + 1 and _name_rows(data["faces"], n)
+    fits = fits and _is_pattern(data["indptr"], data["indices"], n)
+    if config.support:
+        fits = fits and _is_pattern(data["support_indptr"], data["support_indices"], n)
+    if not fits:
+        raise InputError(f"{path}: the arrays do not fit together")
+    around = {part.removeprefix("support_"): data[part] for part in schema.keys() - _ARRAYS.keys()}
+    support = Support(**around, radius=config.support) if config.support else None
+    return PreparedShape(name, **{part: data[part] for part in _ARRAYS}, support=support)
 
 
-def key_of(shape: Shape, config: PrepareConfig) -> str:
-    """Name of a shape's entry: a hash of its content and of everything that is done to it."""
-    about = {"format": FORMAT, "name": shape.name, **dataclasses.asdict(config)}
-    return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact))
+def _is_pattern(indptr: NDArray[Any], indices: NDArray[Any], n: int) -> bool:
+    """Whether these are the rows and columns of a sparse matrix (n, n): kernels trust them."""
+    ends = bool(indptr[0] == 0 and indptr[-1] == len(indices))
+    return ends and bool((np.diff(indptr) >= 0).all()) and _name_rows(indices, n)
+
+
+def _name_rows(indices: NDArray[Any], n: int) -> bool:
+    """Whether all are numbers from 0 to n - 1."""
+    return indices.size == 0 or bool(0 <= indices.min() <= indices.max() < n)

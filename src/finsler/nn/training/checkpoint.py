@@ -14,11 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finsler.data.store.entry import PrepareConfig
+from finsler.data.store import PrepareConfig
 from finsler.errors import InputError
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import model_named, outline
-from finsler.operator.spec import OperatorSpec
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
 
@@ -209,7 +208,7 @@ def _about(path: str | os.PathLike[str], text: str) -> About:
         if values.keys() != _FIELDS or not isinstance(values["history"], list):
             raise InputError(_DAMAGED)
         values["config"] = TrainConfig.of(_object(values["config"]))
-        values["prepare"] = _preparation(_object(values["prepare"]))
+        values["prepare"] = PrepareConfig.from_record(_object(values["prepare"]))
         values["history"] = tuple(map(_object, values["history"]))
         about = About(**values)
         _require_consistent(about)
@@ -234,20 +233,6 @@ def _require_consistent(about: About) -> None:
             f"the network has weights for {about.angles} angles, but its checkpoint says that"
             f" shapes are prepared with {prepare.angles}; train anew"
         )
-
-
-def _preparation(record: dict[str, Any]) -> PrepareConfig:
-    """The preparation of a record: known names, each with a value of its type and in its range."""
-    types = {field.name: type(field.default) for field in dataclasses.fields(PrepareConfig)}
-    for name, value in record.items():
-        if name not in types:
-            raise InputError(f"there is no setting {name!r} of preparing")
-        whole = types[name] is float and type(value) is int
-        if not (whole or type(value) is types[name]):
-            raise InputError(f"{name} is {value!r}; it must be a {types[name].__name__}")
-    operators = {field.name for field in dataclasses.fields(OperatorSpec)}
-    OperatorSpec.from_record({name: record[name] for name in operators & record.keys()})
-    return PrepareConfig(**record)
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finsler.data.store.store import Store
+from finsler.data.store import Store
 from finsler.errors import ConvergenceError, InputError
 from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
 from finsler.nn.training.config import TrainConfig

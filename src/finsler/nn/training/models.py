@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from finsler.baselines.field_conv import FieldConvNet, SupportGraph
 from finsler.compute.memory.machine import free_for
-from finsler.data.store.entry import PreparedShape
+from finsler.data.store import PreparedShape
 from finsler.errors import InputError
 from finsler.nn.cheb_conv import AnisotropicChebConv
 from finsler.nn.network import CorrespondenceNet, SmallNet

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from finsler.data.store.store import Store
+from finsler.data.store import Store
 from finsler.errors import InputError
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import model_named

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from finsler.data.store.entry import PreparedShape
-from finsler.data.store.store import Store
+from finsler.data.store import PreparedShape, Store
 from finsler.errors import InputError
 from finsler.nn.training.models import Domain
 

@@ -1,4 +1,4 @@
-"""Prepare a whole collection into a store: on many workers, resumable, self-mending."""
+"""Prepare a whole collection into a store: on many workers, resumable, self-repairing."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from dataclasses import dataclass
 
 from finsler.compute.cluster import Outcome, Workers, run
 from finsler.data.collection import Collection, Shape
-from finsler.data.noticed import noticed
-from finsler.data.store.entry import PrepareConfig, key_of, prepare_shape
-from finsler.data.store.store import Store, entry_path, read_entry, write_entry, write_list
+from finsler.data.store.catalog import Store, entry_path, require_same_store, write_list
+from finsler.data.store.config import PrepareConfig, key_of
+from finsler.data.store.entry import prepare_shape, read_entry, write_entry
 from finsler.errors import InputError
-from finsler.mesh.health import MeshWarning
+from finsler.mesh.health import MeshWarning, collect_warnings
 from finsler.storage.files import (
     exists,
     is_local,
     lasting_location,
     location,
     make_folder,
+    shared_folder,
     unwritable,
 )
 
@@ -35,7 +36,7 @@ class Prepared:
     store: Store
     computed: int
     found: int
-    mended: int
+    repaired: int
     failed: dict[str, str]
 
 
@@ -51,7 +52,7 @@ class PreparationError(InputError):
         name, why = next(iter(failed.items()))
         super().__init__(
             f"{len(failed)} of {total} shapes could not be prepared, such as {name}: {why};"
-            " mend them and run again, or leave them out with --skip-failed (skip_failed=True)"
+            " repair them and run again, or leave them out with --skip-failed (skip_failed=True)"
         )
 
 
@@ -77,6 +78,7 @@ def prepare(
     workers: Workers | None = None,
     source: str | None = None,
     skip_failed: bool = False,
+    overwrite: bool = False,
     progress: Callable[[str, str], None] = lambda name, outcome: None,
     notify: Callable[[str, str], None] = _warn,
 ) -> Prepared:
@@ -101,8 +103,11 @@ def prepare(
         there; otherwise here, and sent.
     skip_failed : bool
         Finish the store without the shapes that cannot be prepared.
+    overwrite : bool
+        Replace the list of a store that was prepared with other options or of another collection,
+        which is refused otherwise. Its entries stay.
     progress : callable
-        Called with a shape's name and "computed", "found", "mended" or "failed".
+        Called with a shape's name and "computed", "found", "repaired" or "failed".
     notify : callable
         Called with the name of a shape that is computed and what is wrong with its mesh, a sentence
         at a time; by default a [`MeshWarning`][finsler.MeshWarning].
@@ -110,7 +115,7 @@ def prepare(
     Raises
     ------
     InputError
-        The reference cannot be used, or the folder cannot be written.
+        The reference cannot be used, the folder cannot be written, or it holds another store.
     PreparationError
         Other shapes cannot be used, and `skip_failed` is not set: no list is written, and one of an
         earlier run stays.
@@ -118,18 +123,20 @@ def prepare(
         The disk is full, or the store is not ours to write.
     """
     chosen = PrepareConfig() if config is None else config
-    crew = Workers(jobs=jobs) if workers is None else workers
-    if crew.jobs != 1:
+    who = Workers(jobs=jobs) if workers is None else workers
+    if who.jobs != 1:
         lasting_location(folder)
-    target = made_folder(folder)
+    target = shared_folder(folder)
+    if not overwrite:
+        require_same_store(location(target), collection, chosen)
     if is_local(location(target)):
         make_folder(f"{target}/entries")
     names = list(dict.fromkeys([collection.reference, *collection.names]))
     keys: dict[str, str] = {}
     failed: dict[str, str] = {}
-    outcomes = {"computed": 0, "found": 0, "mended": 0}
+    outcomes = {"computed": 0, "found": 0, "repaired": 0}
     tasks = _tasks(collection, names, source, target, chosen)
-    for done in run(_ensure if source is None else _ensure_named, tasks, crew):
+    for done in run(_ensure if source is None else _ensure_named, tasks, who):
         if done.error is None:
             keys[done.name], outcome = done.value.key, done.value.outcome
             outcomes[outcome] += 1
@@ -145,12 +152,6 @@ def prepare(
     ordered = {name: keys[name] for name in names if name in keys}
     write_list(location(target), collection, ordered, chosen, failed)
     return Prepared(Store.open(target), **outcomes, failed=failed)
-
-
-def made_folder(folder: str | os.PathLike[str]) -> str:
-    """Make a folder; its name as a text that every worker understands."""
-    place = make_folder(folder)
-    return str(place.absolute() if is_local(place) else place)
 
 
 def _tasks(
@@ -185,16 +186,16 @@ def _collection(source: str) -> Collection:
 
 
 def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> _Ensured:
-    """The entry of a shape: found, computed, or mended."""
+    """The entry of a shape: found, computed, or repaired."""
     key = key_of(shape, config)
     path = entry_path(location(folder), key)
     outcome = "computed"
     if exists(path):
         try:
-            read_entry(path, shape.name, config.support)
+            read_entry(path, shape.name, config)
             return _Ensured(key, "found", [])
         except InputError:
-            outcome = "mended"
-    prepared, notes = noticed(prepare_shape, shape, config)
+            outcome = "repaired"
+    prepared, notes = collect_warnings(prepare_shape, shape, config)
     write_entry(path, prepared, config)
     return _Ensured(key, outcome, notes)

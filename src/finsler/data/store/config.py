@@ -1,0 +1,80 @@
+"""What is computed for every shape of a store."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from finsler.data.collection import Shape
+from finsler.errors import InputError
+from finsler.operator.spec import OperatorSpec, require_one_of, require_whole
+from finsler.storage.hashing import content_key
+
+# Part of every key: raise it when what is computed changes, and old entries are not found again.
+FORMAT = 2
+DESCRIPTORS = ("shot", "shot_released", "xyz", "none")
+# Far above what is of use, and low enough that nothing runs for hours.
+_MOST_BINS, _MOST_PAIRS = 1000, 100_000
+
+
+@dataclass(frozen=True)
+class PrepareConfig(OperatorSpec):
+    """The operators, as [`OperatorSpec`][finsler.OperatorSpec] has them, and what goes with them.
+
+    All of it is part of an entry's key.
+
+    Attributes
+    ----------
+    descriptor : {"shot", "shot_released", "xyz", "none"}
+        "shot_released" is SHOT as the C++ code in circulation computes it.
+    radius : float
+        Of SHOT, as a share of √area.
+    bins : int
+        Of SHOT.
+    eigenpairs : int
+        Of the isotropic Laplacian; 0 for none.
+    support : float
+        Radius of the supports that field convolutions need, as a share of √area; 0 for none.
+    support_apart : bool
+        Take supports that fall apart where the mesh does not; otherwise such a shape is refused.
+
+    Raises
+    ------
+    InputError
+        A value out of its range.
+    """
+
+    descriptor: str = "shot"
+    radius: float = 0.09
+    bins: int = 10
+    eigenpairs: int = 0
+    support: float = 0.0
+    support_apart: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_one_of(self.descriptor, DESCRIPTORS, "descriptor")
+        require_whole(self.bins, 1, _MOST_BINS, "bins")
+        require_whole(self.eigenpairs, 0, _MOST_PAIRS, "eigenpairs")
+        if not 0.0 < self.radius < np.inf:
+            raise InputError(f"radius is {self.radius}; it must be a positive number")
+        if not 0.0 <= self.support < np.inf:
+            raise InputError(f"support is {self.support}; it must be 0 or a positive number")
+
+    @property
+    def channels(self) -> int:
+        """Features a vertex that the descriptor gives."""
+        return {"xyz": 3, "none": 0}.get(self.descriptor, 32 * (self.bins + 1))
+
+
+def key_of(shape: Shape, config: PrepareConfig) -> str:
+    """Name of a shape's entry: a hash of its content and of everything that is done to it."""
+    settings: dict[str, Any] = dataclasses.asdict(config)
+    if config.kind == "flbo":
+        # Keys do not name what every store is by default.
+        del settings["kind"]
+    about = {"format": FORMAT, "name": shape.name, **settings}
+    return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact))
