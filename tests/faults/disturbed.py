@@ -24,7 +24,7 @@ WARM = "FINSLER_FAULTS_WARM"
 _WARMED = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"),
     "NUMBA_THREADING_LAYER": "workqueue",
-    "PYTHONPATH": str(Path(__file__).parent),
+    "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
 }
 PREPARE = ("--angles", "2", "--descriptor", "xyz", "--smoothing", "2", "--jobs", "1")
 SMALL = {"model": "small", "channels": "4", "layers": "2", "order": "3", "hidden": "8"}
