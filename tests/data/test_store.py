@@ -345,7 +345,7 @@ class TestPrepare:
         for other, config, why in (
             (bumps, dataclasses.replace(CONFIG, alpha=3.0), "alpha = 10.0, not 3.0"),
             (dataclasses.replace(bumps, name="dents"), CONFIG, "another collection, bumps"),
-            (fewer, CONFIG, "another collection, bumps, with 1 other shapes such as shape2"),
+            (fewer, CONFIG, "another collection, bumps with 4 shapes"),
         ):
             with pytest.raises(finsler.InputError, match=rf"{why}.*; .*--overwrite"):
                 prepare(other, tmp_path, config)
@@ -353,8 +353,7 @@ class TestPrepare:
             assert len(list((tmp_path / "entries").iterdir())) == 4
         done = prepare(fewer, tmp_path, CONFIG, overwrite=True)
         assert Store.open(tmp_path).names == done.store.names == fewer.names
-        # More shapes of the same collection, or a list that is damaged, replace nothing.
-        prepare(bumps, tmp_path, CONFIG)
+        # A list that is damaged is replaced.
         (tmp_path / "store.json").write_bytes(listed[:-20])
         prepare(fewer, tmp_path, dataclasses.replace(CONFIG, alpha=3.0))
 

@@ -164,12 +164,12 @@ def require_same_store(folder: Path, collection: Collection, config: PrepareConf
         raise InputError(
             f"{folder}: this store was prepared with other options ({', '.join(changed)}); {remedy}"
         )
-    known = {*collection.names, collection.reference}
-    lost = [name for name in there.names if name not in known]
-    if (there.name, there.reference) != (collection.name, collection.reference) or lost:
-        shapes = f", with {len(lost)} other shapes such as {lost[0]}" if lost else ""
+    known = {*there.names, *there.failed, there.reference}
+    same = (there.name, there.reference) == (collection.name, collection.reference)
+    if not same or known != {*collection.names, collection.reference}:
         raise InputError(
-            f"{folder}: this is the store of another collection, {there.name}{shapes}; {remedy}"
+            f"{folder}: this is the store of another collection, {there.name} with {len(known)}"
+            f" shapes; {remedy}"
         )
 
 
