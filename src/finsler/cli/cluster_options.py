@@ -9,7 +9,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from finsler.compute.cluster import Workers
 from finsler.compute.memory import available
@@ -109,6 +115,8 @@ def say_failed(failed: dict[str, str]) -> None:
 def progress_bar(*, shown: bool = True) -> Progress:
     """A bar on stderr with the number of tasks and the time left; none where it is no terminal."""
     console = Console(stderr=True)
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Names of shapes may look like markup.
+    title = TextColumn("{task.description}", markup=False)
+    columns = (title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not (shown and console.is_terminal)
     return Progress(*columns, console=console, transient=True, disable=disable)

@@ -11,8 +11,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from finsler.cli.cluster_options import progress_bar
 from finsler.cli.options import AsJson
-from finsler.cli.results import Overwrite, check_outputs, progress_bar, stdout_console
+from finsler.cli.results import Overwrite, check_outputs, stdout_console
 from finsler.data import open_collection
 from finsler.data import pack as write_pack
 from finsler.data.check import SetReport, check_collection

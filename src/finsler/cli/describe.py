@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _SHARE = 0.09
 _BINS = 10
 _PAIRS = 100
+# Far above what is of use, and low enough that nothing runs for hours.
+_MOST = {"--bins": 1000, "--angles": 1024, "--count": 100_000, "-k": 1_000_000}
 
 
 def describe(
@@ -206,8 +208,8 @@ def _check_options(
         if value is not None:
             raise InputError(f"{name} has no effect on {descriptor.value}; leave it out")
     for name, value in {**only_shot, **only_spectral}.items():
-        if name in ("--bins", "--angles", "--count", "-k") and value is not None and value < 1:
-            raise InputError(f"{name} is {value}; it must be at least 1")
+        if name in _MOST and value is not None and not 1 <= value <= _MOST[name]:
+            raise InputError(f"{name} is {value}; it must lie between 1 and {_MOST[name]:,}")
 
 
 def _check_angles(descriptor: Descriptor, kind: Kind, angles: int | None) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import os
 import signal
 import sys
 import warnings
@@ -19,6 +22,13 @@ from finsler.storage.outputs import written_by
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 # What learning needs, and not everyone has.
 _LEARNING = ("torch", "safetensors", "tensorboard")
+
+# For outputs that are not UTF-8.
+_SPELLED = str.maketrans(
+    {"×": "x", "√": "sqrt ", "…": "...", "θ": "theta", "ω": "omega", "°": " degrees", "→": "->"}
+    | {"–": "-", "−": "-", "²": "^2", "φ": "phi", "λ": "lambda", "π": "pi", "Σ": "sum", "⁻": "^-"}
+    | {"¹": "1", "α": "alpha", "τ": "tau", "│": "|", "─": "-", "±": "+-", "≥": ">=", "≤": "<="}
+)
 
 # Each name is that of a module of `finsler.cli` and of the command in it.
 COMMANDS = {
@@ -106,6 +116,9 @@ def _options(
 def main() -> None:
     """Run the command; bad input ends with one sentence on stderr and exit code 2."""
     warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
+    # Nothing here opens a window, so what is said about windows must not matter.
+    os.environ["MPLBACKEND"] = "agg"
+    _accept_all_characters()
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
@@ -120,10 +133,30 @@ def main() -> None:
         if package not in _LEARNING:
             raise
         _fail(f"this needs {package}; pip install 'finsler[learn]'")
+    except MemoryError:
+        _fail(
+            "there is not enough memory for this; take a smaller mesh, fewer values or eigenpairs,"
+            " or a machine with more"
+        )
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _accept_all_characters() -> None:
+    """Let every text be printed, whatever the encoding of the output and the bytes of a name."""
+    codecs.register_error("spelled", _spell)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="spelled")
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    """Characters that an output does not have, in those that all have."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_SPELLED)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

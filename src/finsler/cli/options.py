@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from finsler.mesh import TriMesh
 from finsler.metric import RandersMetric
@@ -79,7 +80,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @contextmanager
 def working(on: str) -> Iterator[None]:
     """A spinner on stderr while the block runs; nothing where stderr is not a terminal."""
-    with Console(stderr=True, markup=False).status(on):
+    with Console(stderr=True).status(Text(on)):
         yield
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, track
+from rich.progress import track
 
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, write_mesh
@@ -104,12 +104,6 @@ def write_animation(
     console = Console(stderr=True)
     bar = track(rows, "animation", console=console, disable=not console.is_terminal)
     save_panel_animation(path, bar, labels, camera=camera)
-
-
-def progress_bar() -> Progress:
-    """A bar on stderr; nothing where stderr is not a terminal."""
-    console = Console(stderr=True, markup=False)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 def stdout_console() -> Console:

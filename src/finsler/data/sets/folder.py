@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from finsler.storage.record import record
 
 SPLIT = "split.json"
 _SOURCE = "write the collection again"
+_PARTS = ("off", "corres")
 
 
 def write_collection(
@@ -34,7 +37,8 @@ def write_collection(
     Line i of a `.vts` file is the reference vertex, from 1, of vertex i, as for the partial shapes
     of SHREC'16; a `.filled` file beside it lists the vertices, from 1, whose label is not ground
     truth. `split.json` names the reference and the shapes that train and test, and keeps the
-    configuration; it is written last, so an unfinished folder is not taken for a collection.
+    configuration; it is written last, so an unfinished folder is not taken for a collection. What
+    is interrupted is removed again.
 
     Parameters
     ----------
@@ -54,16 +58,17 @@ def write_collection(
     root = Path(folder)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise InputError(f"{root}: this is not an empty folder; choose another one")
-    for place in ("off", "corres"):
-        (root / place).mkdir(parents=True)
-    reference = collection.load(collection.reference)
-    for name in dict.fromkeys((collection.reference, *collection.names)):
-        shape = reference if name == collection.reference else collection.load(name)
-        write_mesh(root / "off" / f"{name}.off", shape.mesh)
-        _write_numbers(root / "corres" / f"{name}.vts", shape.labels)
-        if not shape.exact.all():
-            _write_numbers(root / "corres" / f"{name}{FILLED}", np.flatnonzero(~shape.exact))
-        progress(name)
+    is_new = not root.exists()
+    try:
+        _write_shapes(root, collection, progress)
+    except BaseException:
+        # Half a collection would be in the way of the next attempt.
+        for part in _PARTS:
+            shutil.rmtree(root / part, ignore_errors=True)
+        if is_new:
+            with suppress(OSError):
+                root.rmdir()
+        raise
     about = {
         "name": collection.name,
         "reference": collection.reference,
@@ -73,6 +78,19 @@ def write_collection(
     }
     write_bytes(root / SPLIT, (json.dumps(about, indent=2) + "\n").encode())
     return root
+
+
+def _write_shapes(root: Path, collection: Collection, progress: Callable[[str], None]) -> None:
+    for part in _PARTS:
+        (root / part).mkdir(parents=True)
+    reference = collection.load(collection.reference)
+    for name in dict.fromkeys((collection.reference, *collection.names)):
+        shape = reference if name == collection.reference else collection.load(name)
+        write_mesh(root / "off" / f"{name}.off", shape.mesh)
+        _write_numbers(root / "corres" / f"{name}.vts", shape.labels)
+        if not shape.exact.all():
+            _write_numbers(root / "corres" / f"{name}{FILLED}", np.flatnonzero(~shape.exact))
+        progress(name)
 
 
 def stored_files(path: str | os.PathLike[str]) -> ShapeFiles | None:

@@ -66,7 +66,7 @@ def write_report(
             _origin(record, command),
         ]
     )
-    return write_bytes(target, _page(title, body).encode())
+    return write_bytes(target, _page(title, body).encode(errors="backslashreplace"))
 
 
 def _origin(record: Mapping[str, Any], command: str | None) -> Html:
