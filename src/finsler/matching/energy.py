@@ -106,14 +106,11 @@ class MapEnergy:
         images = np.stack([self._images(candidate.functional) for candidate in candidates])
         sources, rows = np.unique(images[:, marks], return_inverse=True)
         after = geodesic_matrix(self.second.mesh, sources, method="fmm")
-        changes = [
-            distance_change(before, after[row][:, image])
-            for row, image in zip(rows.reshape(len(images), -1), images, strict=True)
-        ]
-        return [
-            replace(candidate, energy=candidate.energy + _DISTANCES * change)
-            for candidate, change in zip(candidates, changes, strict=True)
-        ]
+        scored = []
+        for c, row, image in zip(candidates, rows.reshape(len(images), -1), images, strict=True):
+            change = distance_change(before, after[row][:, image])
+            scored.append(replace(c, energy=c.energy + _DISTANCES * change))
+        return scored
 
     def _images(self, functional: FloatArray) -> IntArray:
         return vertex_map(functional, self.points.basis, self.whole_2.basis)

@@ -14,11 +14,7 @@ from finsler.errors import InputError
 from finsler.matching.candidates import candidates
 from finsler.matching.functional import embeddings, pull_back
 from finsler.matching.nearest import nearest_rows
-from finsler.matching.quality import (
-    confidence,
-    cycle_distances,
-    expected_errors,
-)
+from finsler.matching.quality import confidence, cycle_distances, expected_errors
 from finsler.matching.refine import (
     SAMPLES,
     Refined,

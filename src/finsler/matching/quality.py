@@ -16,6 +16,7 @@ from finsler.typing import FloatArray, IntArray
 _DOUBTFUL = 0.025
 # Rounds of averaging over neighbours.
 _ROUNDS = 10
+Matrix = NDArray[np.floating]
 
 
 def orientation_share(mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray) -> float:
@@ -32,11 +33,7 @@ def orientation_share(mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray) -> flo
     return float(np.maximum(signed, 0.0).sum()) / total if total > 0.0 else 0.0
 
 
-def distance_change(
-    before: NDArray[np.floating],
-    after: NDArray[np.floating],
-    weights: FloatArray | None = None,
-) -> float:
+def distance_change(before: Matrix, after: Matrix, weights: FloatArray | None = None) -> float:
     """Root mean square of the difference; infinite distances count as the largest finite one.
 
     `weights` (n,) are those of the columns, equal by default.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from finsler.analysis.geodesic import geodesic_matrix
-from finsler.matching.quality import distance_change, orientation_share
+from finsler.matching.quality import Matrix, distance_change, orientation_share
 from finsler.mesh.measures import surface_area, vertex_areas
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -45,23 +44,15 @@ class Verdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What speaks against the map, in words; empty where nothing does."""
-        reasons = []
-        if self.distance_change > LARGEST_CHANGE:
-            reasons.append(
-                f"distances along the surface change by {self.distance_change:.2f} √area"
-                f" (right maps: below {LARGEST_CHANGE:g})"
-            )
-        if self.torn_share > LARGEST_TORN:
-            reasons.append(
-                f"{100 * self.torn_share:.0f}% of near points arrive far apart"
-                f" (right maps: below {100 * LARGEST_TORN:g}%)"
-            )
-        if self.orientation < LEAST_ORIENTATION:
-            reasons.append(
-                f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
-                " right are exchanged, or one mesh is inside out"
-            )
-        return tuple(reasons)
+        against = {
+            f"distances along the surface change by {self.distance_change:.2f} √area (right maps:"
+            f" below {LARGEST_CHANGE:g})": self.distance_change > LARGEST_CHANGE,
+            f"{100 * self.torn_share:.0f}% of near points arrive far apart (right maps: below"
+            f" {100 * LARGEST_TORN:g}%)": self.torn_share > LARGEST_TORN,
+            f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
+            " right are exchanged, or one mesh is inside out": self.orientation < LEAST_ORIENTATION,
+        }
+        return tuple(sentence for sentence, holds in against.items() if holds)
 
     @property
     def probably_wrong(self) -> bool:
@@ -114,9 +105,7 @@ def verdict(
     )
 
 
-def torn_share(
-    before: NDArray[np.floating], after: NDArray[np.floating], weights: FloatArray
-) -> float:
+def torn_share(before: Matrix, after: Matrix, weights: FloatArray) -> float:
     """Share of the near pairs, by `weights` (n,) of the columns, that are far apart afterwards.
 
     Examples
@@ -141,7 +130,7 @@ def farthest_points(points: FloatArray, count: int) -> IntArray:
 
 def _distances(
     source: TriMesh, target: TriMesh, vertex_map: IntArray, unit_1: float, unit_2: float
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+) -> tuple[Matrix, Matrix]:
     """From some vertices to all, (p, n), and between their images, each in its unit."""
     marks = farthest_points(source.vertices, _POINTS)
     before = geodesic_matrix(source, marks, method="heat") / unit_1

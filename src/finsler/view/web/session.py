@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import threading
 from collections.abc import Callable, Hashable
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finsler.errors import ConvergenceError, InputError
-from finsler.typing import FloatArray
+from finsler.operator import OperatorSpec
 from finsler.view.panel import Camera, Panel
 from finsler.view.scene import ARROW_COLOR, MARKER_COLOR
 from finsler.view.web.controls import Controls
@@ -104,53 +103,50 @@ class Session:
 
     def _draw_markers(self, settings: Settings) -> None:
         for i, vertex in enumerate(settings.selected):
-            draw = functools.partial(self._marker, mesh=i, vertex=vertex)
-            self._show(f"/marker_{i}", vertex, draw)
+            self._show(f"/marker_{i}", vertex, self._marker, i, vertex)
 
     def _draw_directions(self, settings: Settings) -> None:
-        meant = (settings.operator, settings.theta)
-        for i, functions in enumerate(self.scene.surfaces):
-            key = settings.operator.smoothing if settings.directions else None
+        operator, meant = settings.operator, (settings.operator, settings.theta)
+        for i in range(len(self.scene.surfaces)):
+            key = operator.smoothing if settings.directions else None
             for axis, color in zip(("max", "min"), _DIRECTION_COLORS, strict=True):
-                segments = functools.partial(functions.direction_segments, settings.operator, axis)
-                draw = functools.partial(self._segments, mesh=i, segments=segments, color=color)
-                self._show(f"/{axis}_{i}", key, draw)
-            points = functools.partial(functions.omega_arrows, *meant)
-            arrows = functools.partial(self._arrows, mesh=i, points=points)
-            self._show(f"/omega_{i}", meant if settings.arrows else None, arrows)
+                self._show(f"/{axis}_{i}", key, self._direction, i, operator, axis, color)
+            self._show(f"/omega_{i}", meant if settings.arrows else None, self._arrows, i, *meant)
 
     def _draw_lines(self, settings: Settings) -> None:
         key = settings.selected if settings.lines else None
-        self._show("/lines", key, functools.partial(self._lines, selected=settings.selected))
+        self._show("/lines", key, self._lines, settings.selected)
 
-    def _show(self, name: str, key: Hashable | None, draw: Callable[[str], Any]) -> None:
+    def _show(
+        self, name: str, key: Hashable | None, draw: Callable[..., Any], *arguments: Any
+    ) -> None:
         """Draw, in place of what had this name, where the key is another; nothing for None."""
         old_key, handle = self._shown.get(name, (None, None))
         if key == old_key:
             return
         if key is None:
             handle.remove()
-        self._shown[name] = (key, None if key is None else draw(name))
+        self._shown[name] = (key, None if key is None else draw(name, *arguments))
 
-    def _marker(self, name: str, mesh: int, vertex: int | None) -> Any:
-        if vertex is None:
-            return None
+    def _marker(self, name: str, mesh: int, vertex: int) -> Any:
         point = self.scene.to_page(mesh, self.scene.surfaces[mesh].mesh.vertices[vertex])
         return self._client.scene.add_icosphere(
             name, radius=_MARKER_RADIUS, color=MARKER_COLOR, position=point, cast_shadow=False
         )
 
-    def _segments(
-        self, name: str, mesh: int, segments: Callable[[], FloatArray], color: tuple[float, ...]
+    def _direction(
+        self, name: str, mesh: int, operator: OperatorSpec, axis: str, color: tuple[int, ...]
     ) -> Any:
+        segments = self.scene.surfaces[mesh].direction_segments(operator, axis)
         return self._client.scene.add_line_segments(
-            name, self.scene.to_page(mesh, segments()), np.asarray(color), thickness=_THICKNESS
+            name, self.scene.to_page(mesh, segments), np.asarray(color), thickness=_THICKNESS
         )
 
-    def _arrows(self, name: str, mesh: int, points: Callable[[], FloatArray]) -> Any:
+    def _arrows(self, name: str, mesh: int, operator: OperatorSpec, theta: float) -> Any:
+        arrows = self.scene.surfaces[mesh].omega_arrows(operator, theta)
         return self._client.scene.add_arrows(
             name,
-            self.scene.to_page(mesh, points()),
+            self.scene.to_page(mesh, arrows),
             ARROW_COLOR,
             shaft_radius=0.5 * _THICKNESS,
             head_radius=1.5 * _THICKNESS,
