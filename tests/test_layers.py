@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -111,8 +112,25 @@ def test_public_names_resolve():
 def test_public_names_are_the_ones_type_checkers_see():
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
-    names = [alias.name for node in guarded.body for alias in node.names]
+    names = []
+    for node in guarded.body:
+        given = [alias.name for alias in node.names]
+        names += import_module(node.module).__all__ if given == ["*"] else given
     assert sorted(names) == sorted(finsler.__all__)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    script = "import sys, finsler; print(sorted({'numpy', 'scipy', 'torch'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_matching_is_at_the_top():
+    from finsler.matching import Match, match
+
+    assert finsler.match is match and finsler.Match is Match
 
 
 def test_core_runs_without_mesh_and_drawing_libraries():

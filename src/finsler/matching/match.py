@@ -43,6 +43,8 @@ from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, lbo
 from finsler.typing import FloatArray, IntArray
 
+__all__ = ["Match", "match"]
+
 # Directions of the histograms that are kept.
 _FEATURES = 64
 _STEP = 20

@@ -28,6 +28,8 @@ from finsler.mesh.topology import (
 )
 from finsler.mesh.trimesh import TriMesh, require_mesh
 
+__all__ = ["MeshHealth", "MeshWarning", "health"]
+
 Point = tuple[float, float, float]
 
 

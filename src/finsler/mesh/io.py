@@ -16,6 +16,8 @@ from finsler.mesh.trimesh import TriMesh, real_array, require_mesh
 from finsler.storage.files import write_bytes
 from finsler.typing import FloatArray
 
+__all__ = ["load_mesh", "write_mesh"]
+
 _READERS = {".off": off.read, ".obj": obj.read, ".ply": ply.read, ".stl": stl.read}
 _READABLE = (*_READERS, ".glb", ".gltf")
 _WRITABLE = (*_READERS, ".glb", ".vtk")

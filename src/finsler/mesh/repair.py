@@ -16,6 +16,8 @@ from finsler.mesh.topology import component_volumes, connected_labels, orientati
 from finsler.mesh.trimesh import TriMesh, require_mesh
 from finsler.typing import BoolArray, FloatArray, IntArray
 
+__all__ = ["Repair", "repair"]
+
 
 @dataclass(frozen=True, eq=False)
 class Repair:

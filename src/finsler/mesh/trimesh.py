@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from finsler.errors import InputError
 from finsler.typing import FloatArray, IntArray
 
+__all__ = ["TriMesh"]
+
 
 @dataclass(frozen=True, eq=False)
 class TriMesh:

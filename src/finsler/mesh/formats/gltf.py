@@ -1,6 +1,10 @@
 """glTF 2.0, text (.gltf with its buffers) and binary (.glb).
 
-Only what a triangle mesh needs is read: nodes with their transforms, positions, indices.
+Only what a triangle mesh needs is read: nodes with their transforms, positions, indices. Reading is
+not left to trimesh (5.2): it allocates what a header claims (10⁹ items without data take 11 GiB),
+reads files that the header names in full before it compares sizes, hands parts of the file to
+installed decoders, accepts nodes that are their own children, and ends in KeyError
+or ValueError where a sentence belongs. Writing is left to it.
 """
 
 from __future__ import annotations
