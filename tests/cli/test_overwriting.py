@@ -165,3 +165,14 @@ def test_demo_spares_foreign_files(folder):
     with pytest.raises(InputError, match="add --overwrite"):
         run("demo", "--out", "demo", "--quick")
     assert [path.name for path in (folder / "demo").iterdir()] == ["shape.ply"]
+
+
+def test_train_spares_a_folder_that_is_no_run(folder):
+    pytest.importorskip("torch")
+    run("data", "synthesize", "humanoid", "a", "--train", 1, "--test", 1, "--vertices", 500)
+    run("prepare", "a", "--descriptor", "xyz", "--angles", 2, "--jobs", 1, "--out", "store")
+    (folder / "run").mkdir()
+    (folder / "run" / "report.html").write_bytes(b"what a user made")
+    with pytest.raises(InputError, match="belongs to no run; add --overwrite"):
+        run("train", "store", "--out", "run", "--model", "small", "--set", "epochs=1")
+    assert [path.name for path in (folder / "run").iterdir()] == ["report.html"]

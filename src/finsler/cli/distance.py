@@ -10,7 +10,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from finsler.analysis.arguments import vertex_indices
-from finsler.analysis.distance_fields import distance_fields, named_paths, named_values, summary
+from finsler.analysis.distance_fields import (
+    DistanceField,
+    distance_fields,
+    named_paths,
+    named_values,
+    summary,
+)
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
     AsJson,
@@ -166,14 +172,20 @@ def distance(
         )
     named, arrays = named_values(fields), {**named_paths(fields), "sources": sources}
     write_functions(out, surface, named, {**named, **arrays}, config)
+    _draw(fields, figure, animate, frames)
+    report = {"sources": sources, **summary(fields, path_to), "files": files, "config": config}
+    print_report(report, _lines(report, bool(source)), as_json=as_json)
+
+
+def _draw(
+    fields: list[DistanceField], figure: Path | None, animate: Path | None, pictures: int
+) -> None:
     if figure is not None:
         save_figure(figure, [field_panels(fields)], camera=field_camera(fields))
     if animate is not None:
-        rows, radii = front_rows(fields, frames)
+        rows, radii = front_rows(fields, pictures)
         labels = [f"d < {radius:.3g}" for radius in radii]
         write_animation(animate, rows, labels, camera=field_camera(fields))
-    report = {"sources": sources, **summary(fields, path_to), "files": files, "config": config}
-    print_report(report, _lines(report, bool(source)), as_json=as_json)
 
 
 def _given(context: typer.Context, name: str) -> bool:

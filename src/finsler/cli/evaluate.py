@@ -161,20 +161,16 @@ def evaluate(
     _check(predictions, cache, store, matrix_memory)
     targets = [(out, (".json",)), (table, (".md",)), (figure, FIGURE_ENDINGS)]
     check_outputs([*targets, (report, reports.ENDINGS)], predictions, overwrite=overwrite)
-    shapes = open_collection(collection)
     # Shapes are needed to check the predictions and to score each run: read them once.
+    shapes = open_collection(collection)
     shapes = dataclasses.replace(shapes, load=functools.cache(shapes.load))
     failed = evaluation.unreadable_shapes(shapes) if skip_failed else {}
     runs = _read_runs(predictions, store, shapes, failed)
     size = shapes[shapes.reference].mesh.n_vertices
     asked = workers(scheduler, jobs, retries, worker_memory, tasks=-(-size // block_length(size)))
     scored = _score(runs, shapes, unit, distances, cache, matrix_memory, asked)
-    config = {
-        "predictions": list(runs),
-        "collection": shapes.name,
-        "unit": unit.value,
-        "distances": distances.value,
-    }
+    config: dict[str, Any] = {"predictions": list(runs), "collection": shapes.name}
+    config |= {"unit": unit.value, "distances": distances.value}
     results = evaluation.results_dict(scored, config)
     files = _write(scored, results, config, out, table, figure, report)
     if as_json:

@@ -38,6 +38,7 @@ from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import load_mesh
 from finsler.operator import OperatorSpec
+from finsler.typing import FloatArray
 from finsler.view.surfaces import figure_kernels, nearest_vertex
 
 _PAIRS = 300
@@ -101,8 +102,7 @@ def kernel(
     chosen, degrees = KernelFilter.parse(filter), _angles(theta, kind)
     spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
     surface = load_mesh(mesh)
-    n = surface.n_vertices
-    centre = nearest_vertex(surface) if vertex is None else vertex
+    n, centre = surface.n_vertices, nearest_vertex(surface) if vertex is None else vertex
     vertex_indices(centre, n)
     k = min(_PAIRS, n) if k is None and chosen.name == "heat" else k
     config: dict[str, Any] = {"mesh": mesh.name, "vertex": centre, "filter": filter, "k": k}
@@ -115,20 +115,14 @@ def kernel(
     with working("kernels"):
         stack = spec.stack(surface, np.radians(degrees))
         kernels = angle_kernels(stack, chosen, centre, k=k, solver=config.get("solver", "auto"))
-    functions = {scalar_name("theta", d): g for d, g in zip(degrees, kernels, strict=True)}
+    named = {scalar_name("theta", d): g for d, g in zip(degrees, kernels, strict=True)}
     arrays = {"kernels": kernels, "theta_degrees": degrees, "vertex": centre}
-    write_functions(out, surface, functions, arrays, config)
+    write_functions(out, surface, named, arrays, config)
     if figure is not None:
         figure_kernels(figure, surface, kernels, centre, () if kind == "lbo" else degrees)
-    report = {
-        "vertex": centre,
-        "theta_degrees": degrees,
-        "at_vertex": [float(values[centre]) for values in kernels],
-        "smallest": [float(values.min()) for values in kernels],
-        "largest": [float(values.max()) for values in kernels],
-        "files": files,
-        "config": config,
-    }
+    numbers = _numbers(kernels, centre)
+    report = {"vertex": centre, "theta_degrees": degrees, **numbers, "files": files}
+    report |= {"config": config}
     print_report(report, _lines(report, vertex is not None), as_json=as_json)
 
 
@@ -140,6 +134,14 @@ def _angles(theta: list[float] | None, kind: str) -> list[float]:
     if len(set(degrees)) < len(degrees):
         raise InputError(f"--theta is given twice with one value: {degrees}")
     return degrees
+
+
+def _numbers(kernels: list[FloatArray], centre: int) -> dict[str, list[float]]:
+    return {
+        "at_vertex": [float(values[centre]) for values in kernels],
+        "smallest": [float(values.min()) for values in kernels],
+        "largest": [float(values.max()) for values in kernels],
+    }
 
 
 def _lines(report: Mapping[str, Any], chosen: bool) -> Iterator[str]:

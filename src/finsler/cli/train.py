@@ -15,12 +15,14 @@ import typer
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
 from finsler.cli.options import AsJson
+from finsler.cli.results import Overwrite
 from finsler.data import Store
 from finsler.errors import InputError
 from finsler.experiments.trials import is_first_process, train_and_predict
 from finsler.nn.training import About, Checkpoint, TrainConfig
 from finsler.nn.training.config import settings_table
-from finsler.nn.training.loop import BEST, PREDICTIONS, best_score
+from finsler.nn.training.log import METRICS
+from finsler.nn.training.loop import BEST, CONFIG, LAST, PREDICTIONS, best_score
 from finsler.nn.training.plan import epoch_batches, split
 from finsler.storage.files import local_path
 from finsler.view.report import training_blocks
@@ -97,6 +99,7 @@ def train(
     seed: Seed = None,
     device: DeviceSetting = None,
     restart: Restart = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
     list_settings: ListSettings = False,
 ) -> None:
@@ -113,6 +116,8 @@ def train(
     local_path(out)
     chosen = _config(config, settings or [], model, seed, device)
     opened = Store.open(store)
+    if not overwrite:
+        _check_folder(out)
     if not restart:
         _check_best(out)
     report = _run(opened, out, chosen, restart)
@@ -121,6 +126,21 @@ def train(
             print(json.dumps(report, indent=2))
         else:
             _print(report)
+
+
+def _check_folder(out: Path) -> None:
+    """Raise where the folder is no run, but holds files that a run would replace."""
+    names = (CONFIG, BEST, METRICS, PREDICTIONS, reports.NAME)
+    files = [out / name for name in names if (out / name).exists()]
+    if not files or (out / LAST).exists():
+        return
+    try:
+        TrainConfig.load(out / CONFIG)
+    except InputError as error:
+        raise InputError(
+            f"{files[0]}: this file exists and belongs to no run; add --overwrite to replace it, or"
+            " give another folder"
+        ) from error
 
 
 def _check_best(out: Path) -> None:
