@@ -58,7 +58,7 @@ MethodNames = Annotated[
     str,
     typer.Option(
         help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat,"
-        " fieldconv, fieldconv:shot; each operator"
+        " fieldconv, fieldconv:shot, diffusionnet; each operator"
         " may end in a rescaling, as in flbo:curved+reference or albo+plain."
     ),
 ]

@@ -57,7 +57,8 @@ ModelName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="chebyshev (the paper's), small, or fieldconv; the same as --set model=NAME.",
+        help="chebyshev (the paper's), small, fieldconv or diffusionnet; the same as --set"
+        " model=NAME.",
     ),
 ]
 Settings = Annotated[

@@ -69,7 +69,9 @@ class TrainConfig:
         A value of another type or out of its range, or one that the others leave without effect.
     """
 
-    model: str = _setting("chebyshev", "network: chebyshev (the paper's), small or fieldconv")
+    model: str = _setting(
+        "chebyshev", "network: chebyshev (the paper's), small, fieldconv or diffusionnet"
+    )
     # Larger networks are of no use, and a file that was received may ask for any.
     channels: int = _setting(
         0, "width of the network; 0 for its own", _NOT_NEGATIVE, ("at most", 2**16)

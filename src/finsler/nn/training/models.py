@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from finsler.baselines.diffusion_net import DiffusionNet, SpectralDomain
 from finsler.baselines.field_conv import FieldConvNet, SupportGraph
 from finsler.compute.memory.machine import free_for
 from finsler.data.store import PreparedShape
@@ -82,12 +83,25 @@ def _field_conv(config: TrainConfig, in_channels: int, classes: int, angles: int
     )
 
 
+def _diffusion_net(config: TrainConfig, in_channels: int, classes: int, angles: int) -> nn.Module:
+    return DiffusionNet(
+        in_channels,
+        classes,
+        channels=config.channels or 128,
+        blocks=config.layers or 4,
+        hidden=config.hidden,
+        dropout=config.dropout,
+    )
+
+
 _SUPPORTS: Any = SupportGraph
+_SPECTRA: Any = SpectralDomain
 
 MODELS: dict[str, Model] = {
     "chebyshev": _chebyshev(CorrespondenceNet),
     "small": _chebyshev(SmallNet),
     "fieldconv": Model(_field_conv, _SUPPORTS),
+    "diffusionnet": Model(_diffusion_net, _SPECTRA),
 }
 
 
