@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finsler
+from finsler.compute.memory import limited
 from finsler.descriptors import hks, shot, shot_radius, wks
 from finsler.mesh.measures import vertex_normals
 
@@ -109,7 +110,7 @@ def test_positions_and_normals(mesh, mesh_file, tmp_path):
     [
         (["--radius", "0"], "--radius is 0.0; it must be positive"),
         (["--radius", "nan"], "--radius is nan"),
-        (["--bins", "0"], "--bins is 0; it must be at least 1"),
+        (["--bins", "0"], "--bins is 0; it must lie between 1 and 1,000"),
         (["--angles", "4"], "--angles has no effect on shot"),
         (["--operator", "albo"], "--operator has no effect on shot"),
         (["--descriptor", "hks", "--radius", "0.1"], "--radius has no effect on hks"),
@@ -118,6 +119,8 @@ def test_positions_and_normals(mesh, mesh_file, tmp_path):
         (["--descriptor", "wks", "--angles", "4"], "add --operator albo or flbo"),
         (["--descriptor", "hks", "-k", "0"], "-k is 0"),
         (["--descriptor", "hks", "-k", "999"], "k is 999"),
+        (["--bins", "100000000"], "bins is 100000000; it must lie between 1 and 1,000"),
+        (["--descriptor", "wks", "--count", "100000000"], "count is 100000000; it must lie"),
         (["-o", "out.csv"], "not one of .npz"),
         (["-o", "none/out.npz"], "create it first"),
     ],
@@ -149,3 +152,16 @@ def test_mesh_without_area(tmp_path, monkeypatch, capsys):
 def test_help_has_an_example():
     text = " ".join(run("--help").split())
     assert "Example" in text and "--descriptor" in text and "--radius" in text
+
+
+def test_memory_counts_the_file_as_well(mesh_file, tmp_path):
+    columns, n = 32 * 1001, 362
+    once = 8.0 * columns * n / 2**30
+    options = ["--bins", "1000", "-o", str(tmp_path / "large.npz")]
+    with (
+        limited(1.5 * once),
+        pytest.raises(finsler.InputError, match=r"need about .* descriptor and its file"),
+    ):
+        run(mesh_file, *options)
+    with limited(2.5 * once):
+        run(mesh_file, *options)

@@ -11,12 +11,13 @@ import pytest
 
 import finsler
 from finsler import TriMesh, primitives
-from finsler.cli.batch import key_of, meshes_at
 from finsler.cli.cluster_options import say_notes
 from finsler.cli.main import main
-from finsler.cli.match_pairs import named_pairs, wanted_pairs
 from finsler.compute.cluster import Workers, opened
+from finsler.data.meshes import open_meshes
 from finsler.evaluation import DistancesOnDemand, reference_distances
+from finsler.matching.pairs import choose_pairs
+from finsler.storage.hashing import content_key
 
 FACES = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
 
@@ -207,7 +208,7 @@ class TestDescribe:
 
     def test_a_collection(self, finsler_command, tmp_path):
         out = tmp_path / "described"
-        people = meshes_at(["synthetic:humanoid"])
+        people = open_meshes(["synthetic:humanoid"])
         assert len(people.names) == len(set(people.names)) == 100
         code, _, errors = finsler_command("describe", "faust_r:nowhere", "-o", out)
         assert code == 2 and errors.count("\n") == 1
@@ -253,27 +254,30 @@ class TestMatch:
         assert (code, report["computed"], report["found"]) == (0, 1, 1)
 
     def test_pairs(self, tmp_path):
-        assert wanted_pairs("all", ("a", "b", "c")) == [("a", "b"), ("a", "c"), ("b", "c")]
+        every = choose_pairs("all", ("a", "b", "c"))
+        assert list(every.values()) == [("a", "b"), ("a", "c"), ("b", "c")]
         listed = tmp_path / "pairs.csv"
         listed.write_text("a,c\nc b\n")
-        assert wanted_pairs(str(listed), ("a", "b", "c")) == [("a", "c"), ("c", "b")]
+        some = choose_pairs(str(listed), ("a", "b", "c"))
+        assert list(some.values()) == [("a", "c"), ("c", "b")]
         for text in ("a d\n", "a\n", "a b c\n", "a," + "b" * 200_000 + "\n"):
             listed.write_text(text)
             with pytest.raises(finsler.InputError, match="line 1 must hold the names of two"):
-                wanted_pairs(str(listed), ("a", "b", "c"))
+                choose_pairs(str(listed), ("a", "b", "c"))
         listed.write_bytes(b"\xef\xbb\xbfa b\n")
-        assert wanted_pairs(str(listed), ("a", "b")) == [("a", "b")]
+        assert choose_pairs(str(listed), ("a", "b")) == {"a__b": ("a", "b")}
         listed.write_text("\na b\n\n \nb d\n")
         with pytest.raises(finsler.InputError, match=r"line 5 must hold .* it is 'b d'"):
-            wanted_pairs(str(listed), ("a", "b"))
+            choose_pairs(str(listed), ("a", "b"))
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(finsler.InputError, match="folder or device"):
-            wanted_pairs(str(tmp_path / "pipe"), ("a", "b"))
+            choose_pairs(str(tmp_path / "pipe"), ("a", "b"))
         with pytest.raises(finsler.InputError, match="no pair to match"):
-            wanted_pairs("all", ("a",))
+            choose_pairs("all", ("a",))
 
     def test_pairs_that_would_share_a_file_are_refused(self, finsler_command, scans):
-        assert list(named_pairs([("a", "b"), ("b", "a"), ("a", "b")])) == ["a__b", "b__a"]
+        (scans / "pairs.txt").write_text("a b\nb a\na b\n")
+        assert list(choose_pairs(str(scans / "pairs.txt"), ("a", "b"))) == ["a__b", "b__a"]
         for name in ("a__b", "b__c", "c"):
             (scans / f"{name}.off").write_bytes((scans / "a.off").read_bytes())
         (scans / "pairs.txt").write_text("a b__c\na__b c\n")
@@ -342,7 +346,10 @@ def test_only_so_many_notes_are_printed(capsys):
 
 def test_keys_of_results_that_exist_stay():
     corners = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], FACES)
-    key = key_of([corners, corners], {"a": 1, "b": [1.5, "x"]})
+    key = content_key(
+        {"a": 1, "b": [1.5, "x"]},
+        [corners.vertices, corners.faces, corners.vertices, corners.faces],
+    )
     assert key == "b71e10046ea7b0b16410a00b5e5b049fe7e8cafcd7217cef44ffac615a6c4910"
 
 

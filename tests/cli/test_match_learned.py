@@ -5,19 +5,15 @@ import json
 import numpy as np
 import pytest
 import torch
-import typer
 from typer.testing import CliRunner
 
 import finsler
-from finsler.cli.match import match
+from finsler.cli.main import app
 from finsler.data import PrepareConfig
 from finsler.errors import InputError
 from finsler.matching import learned
 from finsler.matching.learned import best_agreement, learned_map
 from finsler.nn.training import About, TrainConfig, save_checkpoint
-
-app = typer.Typer()
-app.command()(match)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +75,7 @@ def test_learned_map_is_kept_or_refined(checkpoint, sphere, tmp_path, monkeypatc
     for option in ("--no-refine", "--refine"):
         arguments = [tmp_path / "a.ply", tmp_path / "b.ply", "-o", tmp_path / "map.npz", "-k", 60]
         arguments += ["--model", checkpoint, option, "--json"]
-        result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+        result = CliRunner().invoke(app, ["match", *map(str, arguments)], catch_exceptions=False)
         config = json.loads(result.stdout)["config"]
         assert config["model"] == "last.safetensors" and config["refine"] is (option == "--refine")
         with np.load(tmp_path / "map.npz") as data:

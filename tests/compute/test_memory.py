@@ -28,7 +28,9 @@ from finsler import primitives
 from finsler.compute import memory
 from finsler.analysis.heat import diffuse
 from finsler.analysis.kernels import chebyshev_filter
+from finsler.descriptors.description import Description
 from finsler.mesh.measures import face_basis
+from finsler.storage.npz import write_npz
 
 def status(key):
     lines = open("/proc/self/status").read().splitlines()
@@ -42,6 +44,7 @@ def jobs(frequency):
     operators = finsler.chebyshev_operators(stack)
     spike, channels = np.eye(1, mesh.n_vertices)[0], np.ones((mesh.n_vertices, 16))
     single, weights = channels.astype(np.float32), np.ones((8, 16))
+    some_pairs = finsler.spectrum(laplacian, 20)
     def distance(solver):
         return finsler.randers_distance(metric, 0, method="heat", solver=solver)
     found = {
@@ -56,6 +59,10 @@ def jobs(frequency):
         "geodesic": lambda: finsler.geodesic_distance(mesh, 0),
         "shot": lambda: finsler.shot(mesh, radius=0.1),
         "shot float32": lambda: finsler.shot(mesh, radius=0.1, dtype=np.float32),
+        "signature": lambda: finsler.wks(some_pairs, count=200),
+        "description": lambda: write_npz(
+            "description.npz", Description("shot").describe(mesh).arrays(), {}
+        ),
     }
     for solver in ("direct", "iterative"):
         found["diffusion " + solver] = lambda s=solver: diffuse(laplacian, spike, 0.1, solver=s)
@@ -80,18 +87,24 @@ print(json.dumps(added))
 PLAIN = ("frames", "lbo", "operator", "stack", "chebyshev", "filter", "eikonal", "geodesic")
 TASKS = {name: {} for name in PLAIN}
 TASKS |= {"filter float32": {"itemsize": 4}, "shot": {"channels": 352}}
+TASKS |= {"signature": {"channels": 200}, "description": {"channels": 352}}
 TASKS["shot float32"] = {"channels": 352, "itemsize": 4}
 for name in ("diffusion", "heat", "spectrum"):
     TASKS |= {f"{name} {solver}": {"solver": solver} for solver in memory.SOLVERS[1:]}
 
 
 @pytest.fixture(scope="module")
-def measured():
+def measured(tmp_path_factory):
     if not os.access("/proc/self/clear_refs", os.W_OK):
         pytest.skip("the peak of memory cannot be set back here")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE], capture_output=True, text=True, env=environment, check=True
+        [sys.executable, "-c", MEASURE],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+        cwd=tmp_path_factory.mktemp("measured"),
     )
     return json.loads(done.stdout)
 
@@ -291,6 +304,8 @@ def test_fewer_angles_channels_and_bins_are_named():
         with pytest.raises(finsler.InputError):
             memory.require("filter", 1_000_000, channels=count + 1, itemsize=4)
     assert "take bins = 4 or fewer" in told("shot", 1.63, channels=352)
+    # A number of bins beyond all measure is answered at once.
+    assert "take bins = 4 or fewer" in told("shot", 1.63, channels=32 * 10**9)
     for task in ("frames", "lbo", "operator", "stack", "chebyshev", "filter", "shot"):
         assert "simplify the mesh to" in told(task, 0.01)
 

@@ -7,6 +7,7 @@ import finsler
 from exact import rate, relabelled, rotation, union
 from finsler import TriMesh, primitives
 from finsler.analysis.heat import heat_kernel
+from finsler.compute.memory import limited
 from finsler.descriptors import hks, wks
 
 MESH = primitives.bumpy_sphere(9)
@@ -126,6 +127,10 @@ def test_refusals(signature):
         signature([])
     with pytest.raises(finsler.InputError, match="count is 0"):
         signature(SPECTRUM, count=0)
+    with pytest.raises(finsler.InputError, match="count is 100000000; it must lie between 1 and"):
+        signature(SPECTRUM, count=100_000_000)
+    with limited(0.001), pytest.raises(finsler.InputError, match="5000 values each need about"):
+        signature(SPECTRUM, count=5000)
     with pytest.raises(finsler.InputError, match="none of the 1 eigenvalues"):
         signature(finsler.spectrum(finsler.lbo(MESH), 1))
     other = finsler.spectrum(finsler.lbo(primitives.sphere(3)), 9)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 
+from finsler.cli.batch import compute_rows, finish
 from finsler.cli.cluster_options import (
     Bundle,
     Jobs,
@@ -15,13 +20,12 @@ from finsler.cli.cluster_options import (
     Scheduler,
     WorkerMemory,
     refuse_workers,
+    stages,
     workers,
 )
-from finsler.cli.description import SPECTRAL, Description, Descriptor, describe_many
 from finsler.cli.options import (
     Alpha,
     AsJson,
-    Kind,
     OmegaField,
     OperatorKind,
     Peak,
@@ -29,83 +33,103 @@ from finsler.cli.options import (
     Tau,
 )
 from finsler.cli.results import Overwrite, check_outputs
+from finsler.compute.batch import require_own_folder
+from finsler.compute.cluster import Workers
+from finsler.data.meshes import Meshes, open_meshes
+from finsler.descriptors.description import SPECTRAL, Described, Description, describe_to_file
+from finsler.descriptors.hks import MOST_VALUES
+from finsler.descriptors.shot import MOST_BINS
+from finsler.errors import InputError
+from finsler.mesh import load_mesh
 from finsler.operator import OperatorSpec
+from finsler.operator.spec import MOST_ANGLES
+from finsler.storage.files import lasting_location, shared_folder
+from finsler.storage.npz import write_npz
 
-if TYPE_CHECKING:
-    from finsler.compute.cluster import Workers
-    from finsler.typing import FloatArray, IntArray
+_DEFAULTS = Description()
+_MOST = {"bins": MOST_BINS, "angles": MOST_ANGLES, "count": MOST_VALUES, "k": 1_000_000}
+_TABLE = "meshes.csv"
+_COLUMNS = (
+    *("mesh", "outcome", "seconds", "vertices", "values"),
+    *("attempts", "error", "warnings", "file"),
+)
 
-_SHARE = 0.09
-_BINS = 10
-_PAIRS = 100
-# Far above what is of use, and low enough that nothing runs for hours.
-_MOST = {"--bins": 1000, "--angles": 1024, "--count": 100_000, "-k": 1_000_000}
+MeshesOrCollection = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MESH...",
+        help="Mesh file: .off, .obj, .ply, .stl, .glb, .gltf; or several, a folder of them, or"
+        " a collection such as faust_r:PATH, with a folder as --out.",
+    ),
+]
+DescriptorName = Annotated[
+    Literal["shot", "hks", "wks", "xyz", "normals"],
+    typer.Option(
+        help="shot: histograms of normals around each vertex; hks, wks: heat and wave kernel"
+        " signatures; xyz: positions; normals: vertex normals.",
+    ),
+]
+Radius = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="shot: radius as a share of the square root of the area."
+        f" [default: {_DEFAULTS.radius}]",
+    ),
+]
+Bins = Annotated[
+    int | None,
+    typer.Option(help=f"shot: 32 (bins + 1) values a vertex. [default: {_DEFAULTS.bins}]"),
+]
+AsReleased = Annotated[
+    bool,
+    typer.Option(
+        "--as-released",
+        help="shot: with the peculiarities of the C++ code in circulation, to compare with"
+        " descriptors made by it.",
+    ),
+]
+Angles = Annotated[
+    int | None,
+    typer.Option(
+        help="hks, wks with --operator albo or flbo: this many angles, spread over a half"
+        " turn, side by side. [default: 1]"
+    ),
+]
+Count = Annotated[
+    int | None, typer.Option(help="hks, wks: values for each angle. [default: 16 and 100]")
+]
+Pairs = Annotated[
+    int | None,
+    typer.Option("-k", help=f"hks, wks: number of eigenpairs. [default: {_DEFAULTS.k}]"),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write the descriptors to this .npz; of many meshes to this folder, or s3://...",
+    ),
+]
 
 
 def describe(
-    meshes: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MESH...",
-            help="Mesh file: .off, .obj, .ply, .stl, .glb, .gltf; or several, a folder of them, or"
-            " a collection such as faust_r:PATH, with a folder as --out.",
-        ),
-    ],
-    descriptor: Annotated[
-        Descriptor,
-        typer.Option(
-            help="shot: histograms of normals around each vertex; hks, wks: heat and wave kernel"
-            " signatures; xyz: positions; normals: vertex normals.",
-        ),
-    ] = Descriptor.shot,
-    radius: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help=f"shot: radius as a share of the square root of the area. [default: {_SHARE}]",
-        ),
-    ] = None,
-    bins: Annotated[
-        int | None,
-        typer.Option(help=f"shot: 32 (bins + 1) values a vertex. [default: {_BINS}]"),
-    ] = None,
-    as_released: Annotated[
-        bool,
-        typer.Option(
-            "--as-released",
-            help="shot: with the peculiarities of the C++ code in circulation, to compare with"
-            " descriptors made by it.",
-        ),
-    ] = False,
-    angles: Annotated[
-        int | None,
-        typer.Option(
-            help="hks, wks with --operator albo or flbo: this many angles, spread over a half"
-            " turn, side by side. [default: 1]"
-        ),
-    ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option(help="hks, wks: values for each angle. [default: 16 and 100]"),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("-k", help=f"hks, wks: number of eigenpairs. [default: {_PAIRS}]")
-    ] = None,
+    meshes: MeshesOrCollection,
+    descriptor: DescriptorName = "shot",
+    radius: Radius = None,
+    bins: Bins = None,
+    as_released: AsReleased = False,
+    angles: Angles = None,
+    count: Count = None,
+    k: Pairs = None,
     kind: OperatorKind = "lbo",
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
     omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the descriptors to this .npz; of many meshes to this folder, or s3://...",
-        ),
-    ] = None,
+    out: Out = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     retries: Retries = 2,
@@ -127,38 +151,27 @@ def describe(
     Example: `finsler describe cat.off --descriptor shot --radius 0.09 -o cat_shot.npz`, or many
     `finsler describe scans/*.ply -o described`
     """
-    from finsler.errors import InputError
-
-    _check_options(
-        descriptor,
-        only_shot={"--radius": radius, "--bins": bins, "--as-released": as_released or None},
-        only_spectral={"--angles": angles, "--count": count, "-k": k},
-    )
-    _check_angles(descriptor, kind, angles)
-    description = Description(
-        descriptor=descriptor,
-        share=_SHARE if radius is None else radius,
-        bins=bins or _BINS,
-        as_released=as_released,
-        angles=angles or 1,
-        count=count,
-        k=k or _PAIRS,
-        operator=OperatorSpec(kind, alpha, tau, omega, peak, smoothing),
-    )
+    only_shot = {"radius": radius, "bins": bins, "as_released": as_released or None}
+    only_spectral = {"angles": angles, "count": count, "k": k}
+    _check_options(descriptor, kind, only_shot, only_spectral)
+    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing, angles=angles or 1)
+    given = {**only_shot, "count": count, "k": k}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    description = Description(descriptor, operator=spec, **options)
     description.check()
     if len(meshes) == 1 and _is_file(meshes[0]):
         refuse_workers(scheduler, jobs, worker_memory)
-        target = None if out is None else Path(out)
-        check_outputs([(target, (".npz",))], meshes, overwrite=overwrite)
-        _describe_one(Path(meshes[0]), target, description, as_json)
+        path, target = Path(meshes[0]), None if out is None else Path(out)
+        check_outputs([(target, (".npz",))], [path], overwrite=overwrite)
+        _describe_one(path, target, description, as_json)
         return
     if out is None:
         raise InputError("the descriptors of many meshes are written to a folder: give --out")
-
-    def crew(tasks: int) -> Workers:
-        return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
-
-    describe_many(meshes, out, description, crew, overwrite=overwrite, as_json=as_json)
+    asked = partial(workers, scheduler, jobs, retries, worker_memory, bundle)
+    lasting_location(out)
+    opened = open_meshes(meshes)
+    require_own_folder(out, _TABLE, _COLUMNS, opened.names, overwrite=overwrite)
+    _describe_many(opened, out, description, asked, as_json)
 
 
 def _is_file(text: str) -> bool:
@@ -167,96 +180,115 @@ def _is_file(text: str) -> bool:
     return path.is_file() or (":" not in text and not path.is_dir())
 
 
-def _describe_one(path: Path, out: Path | None, description: Description, as_json: bool) -> None:
-    """Describe one mesh; write and print what is asked for."""
-    from finsler.mesh import load_mesh
-    from finsler.storage.npz import write_npz
-
-    described = description.of(load_mesh(path))
-    values = described.values
-    config = {"mesh": path.name, **description.config()}
-    if out is not None:
-        write_npz(out, described.arrays(), config)
-    more: dict[str, Any] = {}
-    if described.neighbors is not None:
-        neighbors = _neighbor_statistics(described.neighbors, values)
-        more = {"radius": described.radius, "neighbors": neighbors}
-    report = {
-        "descriptor": description.descriptor.value,
-        "shape": list(values.shape),
-        "norms": _norm_statistics(values),
-        **more,
-        "files": [] if out is None else [str(out)],
-        "config": config,
-    }
-    if as_json:
-        print(json.dumps(report, indent=2))
-        return
-    _print(report)
-
-
 def _check_options(
-    descriptor: Descriptor, only_shot: dict[str, Any], only_spectral: dict[str, Any]
+    descriptor: str, kind: str, only_shot: dict[str, Any], only_spectral: dict[str, Any]
 ) -> None:
     """Raise where an option is given that would change nothing, or a number that cannot be."""
-    from finsler.errors import InputError
-
-    idle = ({} if descriptor is Descriptor.shot else only_shot) | (
+    idle = ({} if descriptor == "shot" else only_shot) | (
         {} if descriptor in SPECTRAL else only_spectral
     )
     for name, value in idle.items():
         if value is not None:
-            raise InputError(f"{name} has no effect on {descriptor.value}; leave it out")
+            raise InputError(f"{_option(name)} has no effect on {descriptor}; leave it out")
+    radius = only_shot["radius"]
+    if radius is not None and not 0.0 < radius < math.inf:
+        raise InputError(f"--radius is {radius}; it must be positive and finite")
     for name, value in {**only_shot, **only_spectral}.items():
         if name in _MOST and value is not None and not 1 <= value <= _MOST[name]:
-            raise InputError(f"{name} is {value}; it must lie between 1 and {_MOST[name]:,}")
-
-
-def _check_angles(descriptor: Descriptor, kind: Kind, angles: int | None) -> None:
-    from finsler.errors import InputError
-
+            most = f"{_MOST[name]:,}"
+            raise InputError(f"{_option(name)} is {value}; it must lie between 1 and {most}")
     if descriptor not in SPECTRAL and kind != "lbo":
-        raise InputError(f"--operator has no effect on {descriptor.value}; leave it out")
-    if kind == "lbo" and angles is not None:
+        raise InputError(f"--operator has no effect on {descriptor}; leave it out")
+    if kind == "lbo" and only_spectral["angles"] is not None:
         raise InputError(
             "--angles has no effect on the lbo, which is isotropic; add --operator albo or flbo"
         )
 
 
-def _norm_statistics(values: FloatArray) -> dict[str, float]:
-    import numpy as np
+def _option(name: str) -> str:
+    return "-k" if name == "k" else f"--{name.replace('_', '-')}"
 
-    norms = np.linalg.norm(values, axis=1)
-    return {
-        "smallest": float(norms.min()),
-        "median": float(np.median(norms)),
-        "largest": float(norms.max()),
+
+def _describe_many(
+    meshes: Meshes,
+    out: str,
+    description: Description,
+    asked: Callable[..., Workers],
+    as_json: bool,
+) -> None:
+    """Describe meshes, each into a file of its own; what is there is not computed again."""
+    count = len(meshes.names)
+    chosen = asked(tasks=count)
+    tasks = _tasks(meshes, shared_folder(out), description)
+    rows = compute_rows(describe_to_file, tasks, chosen, title="describing", total=count)
+    table = [
+        {"name": name, "mesh": name, "file": f"{name}.npz", **rows[name]} for name in meshes.names
+    ]
+    finish(out, _TABLE, _COLUMNS, table, as_json=as_json)
+
+
+def _tasks(
+    meshes: Meshes, folder: str, description: Description
+) -> Iterator[tuple[str, tuple[Any, ...] | Exception]]:
+    for name in meshes.names:
+        try:
+            yield name, (f"{folder}/{name}.npz", name, meshes.load(name), description)
+        except (InputError, OSError) as error:
+            yield name, error
+
+
+def _describe_one(path: Path, out: Path | None, description: Description, as_json: bool) -> None:
+    """Describe one mesh; write and print what is asked for."""
+    with stages("describing") as show:
+        described = description.describe(load_mesh(path), progress=show)
+    config = {"mesh": path.name, **description.record()}
+    if out is not None:
+        write_npz(out, described.arrays(), config)
+    norms = described.norms()
+    report = {
+        "descriptor": description.descriptor,
+        "shape": list(described.values.shape),
+        "norms": {
+            "smallest": float(norms.min()),
+            "median": float(np.median(norms)),
+            "largest": float(norms.max()),
+        },
+        **_neighbor_report(described),
+        "files": [] if out is None else [str(out)],
+        "config": config,
     }
+    if as_json:
+        print(json.dumps(report, indent=2))
+    else:
+        _print(report)
 
 
-def _neighbor_statistics(neighbors: IntArray, values: FloatArray) -> dict[str, Any]:
-    import numpy as np
-
-    return {
+def _neighbor_report(described: Described) -> dict[str, Any]:
+    """Of SHOT: the radius, how many neighbours vertices have, and how many have too few."""
+    neighbors = described.neighbors
+    if neighbors is None:
+        return {}
+    counts = {
         "smallest": int(neighbors.min()),
         "median": float(np.median(neighbors)),
         "largest": int(neighbors.max()),
-        "rows_of_zeros": int((~values.any(axis=1)).sum()),
+        "rows_of_zeros": int((~described.values.any(axis=1)).sum()),
     }
+    return {"radius": described.radius, "neighbors": counts}
 
 
 def _print(report: dict[str, Any]) -> None:
     n, columns = report["shape"]
     print(f"{report['descriptor']}: {n:,} vertices, {columns} values each")
     if "neighbors" in report:
-        found = report["neighbors"]
+        counts = report["neighbors"]
         print(
-            f"radius {report['radius']:.4g}: {found['smallest']} to {found['largest']} neighbours,"
-            f" median {found['median']:g}"
+            f"radius {report['radius']:.4g}: {counts['smallest']} to {counts['largest']}"
+            f" neighbours, median {counts['median']:g}"
         )
-        if found["rows_of_zeros"]:
+        if counts["rows_of_zeros"]:
             print(
-                f"{found['rows_of_zeros']} vertices have too few neighbours and a row of zeros;"
+                f"{counts['rows_of_zeros']} vertices have too few neighbours and a row of zeros;"
                 " a larger --radius reaches more"
             )
     norms = report["norms"]

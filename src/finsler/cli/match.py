@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from finsler.cli import reports
+from finsler.cli.batch import compute_rows, finish
 from finsler.cli.cluster_options import (
     Bundle,
     Jobs,
@@ -19,9 +23,9 @@ from finsler.cli.cluster_options import (
     Scheduler,
     WorkerMemory,
     refuse_workers,
+    stages,
     workers,
 )
-from finsler.cli.match_pairs import MatchChoice, arrays_of, match_pairs
 from finsler.cli.options import (
     Alpha,
     AsJson,
@@ -34,77 +38,101 @@ from finsler.cli.options import (
     working,
 )
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
+from finsler.compute.batch import require_own_folder
+from finsler.compute.cluster import Workers
+from finsler.data.meshes import open_meshes
+from finsler.errors import InputError
+from finsler.matching import Match
+from finsler.matching.pairs import (
+    COLUMNS,
+    Matcher,
+    choose_pairs,
+    match_arrays,
+    match_to_file,
+    pair_tasks,
+)
+from finsler.mesh import TriMesh, load_mesh, write_mesh
 from finsler.operator import OperatorSpec
+from finsler.storage.files import lasting_location, shared_folder
+from finsler.storage.npz import write_npz
 from finsler.storage.outputs import require_outputs
+from finsler.view import Panel, save_figure
+from finsler.view.report import match_blocks
+from finsler.view.surfaces import position_colors, side_and_height
 
-if TYPE_CHECKING:
-    from finsler.compute.cluster import Workers
-    from finsler.matching import Match
-    from finsler.mesh import TriMesh
-
+_TABLE = "pairs.csv"
 # Confidence below which a vertex is counted as doubtful.
 _DOUBTFUL = 0.5
 
+FirstMesh = Annotated[
+    str,
+    typer.Argument(
+        metavar="A",
+        help="Mesh whose vertices look for a partner; with --pairs a folder of meshes or a"
+        " collection, e.g. faust_r:PATH.",
+    ),
+]
+SecondMesh = Annotated[Path | None, typer.Argument(metavar="B", help="Mesh that they find it on.")]
+PairChoice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="all|FILE",
+        help="Match many meshes of A: every two of them, or those that a file names, two on"
+        " each line.",
+    ),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write the map and its record: .npz; with --pairs a folder, or s3://...",
+    ),
+]
+ColorFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Write both meshes as .ply here, B coloured by position and A by its partners.",
+    ),
+]
+Figure = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw both side by side: .png, .svg or .pdf."),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write one page to turn both with the mouse: .html."),
+]
+BasisSize = Annotated[int, typer.Option("-k", help="Functions in the largest basis.")]
+Partial = Annotated[
+    bool, typer.Option("--partial", help="A is a part of B, in the same unit of length.")
+]
+Model = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="CHECKPOINT",
+        help="A trained network (.safetensors of `finsler train`) finds the first map.",
+    ),
+]
+Refine = Annotated[
+    bool, typer.Option(help="With --model: refine what the network found, or keep it.")
+]
+
 
 def match(
-    first: Annotated[
-        str,
-        typer.Argument(
-            metavar="A",
-            help="Mesh whose vertices look for a partner; with --pairs a folder of meshes or a"
-            " collection, e.g. faust_r:PATH.",
-        ),
-    ],
-    second: Annotated[
-        Path | None, typer.Argument(metavar="B", help="Mesh that they find it on.")
-    ] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="all|FILE",
-            help="Match many meshes of A: every two of them, or those that a file names, two on"
-            " each line.",
-        ),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the map and its record: .npz; with --pairs a folder, or s3://...",
-        ),
-    ] = None,
-    colors: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write both meshes as .ply here, B coloured by position and A by its partners.",
-        ),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw both side by side: .png, .svg or .pdf."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write one page to turn both with the mouse: .html."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="Functions in the largest basis.")] = 200,
-    partial: Annotated[
-        bool,
-        typer.Option("--partial", help="A is a part of B, in the same unit of length."),
-    ] = False,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CHECKPOINT",
-            help="A trained network (.safetensors of `finsler train`) finds the first map.",
-        ),
-    ] = None,
-    refine: Annotated[
-        bool, typer.Option(help="With --model: refine what the network found, or keep it.")
-    ] = True,
+    first: FirstMesh,
+    second: SecondMesh = None,
+    pairs: PairChoice = None,
+    out: Out = None,
+    colors: ColorFolder = None,
+    figure: Figure = None,
+    report: Report = None,
+    k: BasisSize = 200,
+    partial_shape: Partial = False,
+    model: Model = None,
+    refine: Refine = True,
     kind: OperatorKind = "lbo",
     alpha: Alpha = 1.0,
     tau: Tau = 0.1,
@@ -138,154 +166,163 @@ def match(
     `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
     `finsler match faust_r:data/FAUST_r --pairs all -o maps`
     """
-    from finsler.errors import InputError
-
     if model is None and not refine:
         raise InputError("--no-refine keeps what a network found: give one with --model")
     network = None if model is None else str(model.absolute())
-    operator = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
-    choice = MatchChoice(k, partial, network, refine, operator, theta)
+    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
+    matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta))
     if pairs is None:
         if second is None:
             raise InputError("give a second mesh B, or match many with --pairs")
         refuse_workers(scheduler, jobs, worker_memory)
         target = None if out is None else Path(out)
-        if colors is not None and colors.exists() and not colors.is_dir():
-            raise InputError(f"{colors}: this is a file; give a folder for the coloured meshes")
-        plys = _ply_files(target, colors, (Path(first), second))
-        targets = [(target, (".npz",)), (figure, FIGURE_ENDINGS), (report, reports.ENDINGS)]
-        inputs = [Path(first), second, *([] if model is None else [model])]
-        check_outputs(targets, inputs, overwrite=overwrite)
-        require_outputs(plys, inputs, overwrite=overwrite)
-        _match_two((Path(first), second), target, choice, colors, figure, report, as_json)
+        files = _Files(Path(first), second, target, colors, figure, report)
+        files.check(model, overwrite=overwrite)
+        _match_two(files, matcher, as_json)
         return
     if second is not None or out is None:
         raise InputError("--pairs takes one folder or collection, and a folder with --out")
     for name, given in {"--colors": colors, "--figure": figure, "--report": report}.items():
         if given is not None:
             raise InputError(f"{name} is for one pair; leave it out with --pairs")
-
-    def crew(tasks: int) -> Workers:
-        return workers(scheduler, jobs, retries, worker_memory, bundle, tasks=tasks)
-
-    match_pairs(first, pairs, out, choice, crew, overwrite=overwrite, as_json=as_json)
+    asked = partial(workers, scheduler, jobs, retries, worker_memory, bundle)
+    _match_pairs(first, pairs, out, matcher, asked, overwrite=overwrite, as_json=as_json)
 
 
-def _match_two(
-    paths: tuple[Path, Path],
-    out: Path | None,
-    choice: MatchChoice,
-    colors: Path | None,
-    figure: Path | None,
-    report: Path | None,
+@dataclass(frozen=True)
+class _Files:
+    """The two meshes, and the files that are asked for."""
+
+    first: Path
+    second: Path
+    out: Path | None
+    colors: Path | None
+    figure: Path | None
+    report: Path | None
+
+    @property
+    def colored(self) -> list[Path]:
+        """Where the coloured meshes go: into a folder of their own, next to the map, or nowhere."""
+        meshes = zip("AB", (self.first, self.second), strict=True)
+        if self.colors is not None:
+            return [self.colors / f"{name}_{path.stem}.ply" for name, path in meshes]
+        if self.out is None:
+            return []
+        return [self.out.with_name(f"{self.out.stem}_{name}.ply") for name in "AB"]
+
+    def check(self, model: Path | None, *, overwrite: bool) -> None:
+        """Raise before the work where a file cannot be written, or is the user's."""
+        if self.colors is not None and self.colors.exists() and not self.colors.is_dir():
+            raise InputError(
+                f"{self.colors}: this is a file; give a folder for the coloured meshes"
+            )
+        named = [
+            (self.out, (".npz",)),
+            (self.figure, FIGURE_ENDINGS),
+            (self.report, reports.ENDINGS),
+        ]
+        inputs = [path for path in (self.first, self.second, model) if path is not None]
+        check_outputs(named, inputs, overwrite=overwrite)
+        require_outputs(self.colored, inputs, overwrite=overwrite)
+
+
+def _match_pairs(
+    where: str,
+    pairs: str,
+    out: str,
+    matcher: Matcher,
+    asked: Callable[..., Workers],
+    *,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
+    """Match pairs of meshes, each into a file of its own; what is there is not computed again."""
+    matcher.check()
+    lasting_location(out)
+    meshes = open_meshes([where])
+    chosen = choose_pairs(pairs, meshes.names)
+    require_own_folder(out, _TABLE, COLUMNS, chosen, overwrite=overwrite)
+    chosen_workers = asked(tasks=len(chosen))
+    tasks = pair_tasks(meshes, chosen, shared_folder(out), matcher)
+    rows = compute_rows(match_to_file, tasks, chosen_workers, title="matching", total=len(chosen))
+    table = [
+        {"name": name, "mesh_1": a, "mesh_2": b, "file": f"{name}.npz", **rows[name]}
+        for name, (a, b) in chosen.items()
+    ]
+    finish(out, _TABLE, COLUMNS, table, as_json=as_json)
+
+
+def _match_two(files: _Files, matcher: Matcher, as_json: bool) -> None:
     """Match one pair; write, draw and print what is asked for."""
-    from finsler.mesh import load_mesh
-    from finsler.storage.npz import write_npz
-
-    first, second = paths
-    mesh_1, mesh_2 = load_mesh(first), load_mesh(second)
+    mesh_1, mesh_2 = load_mesh(files.first), load_mesh(files.second)
     start = time.perf_counter()
-    with _stages() as show:
-        found = choice.matched(mesh_1, mesh_2, show)
+    with stages("matching") as show:
+        result = matcher.match(mesh_1, mesh_2, progress=show)
     seconds = time.perf_counter() - start
-    config: dict[str, Any] = {
-        "mesh_1": first.name,
-        "mesh_2": second.name,
-        **choice.config(),
-    }
-    written = [] if out is None else [write_npz(out, arrays_of(found), config)]
-    written += _write_colors(_ply_files(out, colors, (first, second)), (mesh_1, mesh_2), found)
-    if figure is not None:
+    names = (files.first.name, files.second.name)
+    config = {"mesh_1": names[0], "mesh_2": names[1], **matcher.record()}
+    written = [] if files.out is None else [write_npz(files.out, match_arrays(result), config)]
+    written += _write_colors(files.colored, (mesh_1, mesh_2), result)
+    if files.figure is not None:
         with working("figure"):
-            _draw(figure, mesh_1, mesh_2, found)
-        written.append(figure)
-    if report is not None:
-        from finsler.view.report import match_blocks
-
-        names = (first.name, second.name)
-        blocks = match_blocks(mesh_1, mesh_2, found, names=names, seconds=seconds)
-        written.append(reports.write(report, " → ".join(names), blocks, config))
-    about = {**_report(found), "files": [str(path) for path in written], "config": config}
+            _draw(files.figure, mesh_1, mesh_2, result)
+        written.append(files.figure)
+    if files.report is not None:
+        blocks = match_blocks(mesh_1, mesh_2, result, names=names, seconds=seconds)
+        written.append(reports.write(files.report, " → ".join(names), blocks, config))
+    about = {**_report(result), "files": [str(path) for path in written], "config": config}
     if as_json:
         print(json.dumps(about, indent=2))
     else:
         _print(about)
 
 
-@contextmanager
-def _stages() -> Iterator[Callable[[str], None]]:
-    """Shows the name of a stage on a spinner; nothing where stderr is not a terminal."""
-    from rich.console import Console
-
-    with Console(stderr=True).status("matching") as status:
-        yield lambda stage: status.update(f"matching: {stage}")
-
-
-def _report(found: Match) -> dict[str, Any]:
-    import numpy as np
-
+def _report(result: Match) -> dict[str, Any]:
     return {
-        "vertices": [len(found.map_12), len(found.map_21)],
-        "basis": list(found.functional.shape),
+        "vertices": [len(result.map_12), len(result.map_21)],
+        "basis": list(result.functional.shape),
         "verdict": {
-            "probably_wrong": found.verdict.probably_wrong,
-            "sentence": found.verdict.sentence,
-            "distance_change": found.verdict.distance_change,
-            "torn_share": found.verdict.torn_share,
+            "probably_wrong": result.verdict.probably_wrong,
+            "sentence": result.verdict.sentence,
+            "distance_change": result.verdict.distance_change,
+            "torn_share": result.verdict.torn_share,
         },
-        "orientation": found.orientation,
-        "expected_error": float(found.expected.mean()),
+        "orientation": result.orientation,
+        "expected_error": float(result.expected.mean()),
         "confidence": {
-            "mean": float(found.confidence.mean()),
-            "doubtful_share": float((found.confidence < _DOUBTFUL).mean()),
+            "mean": float(result.confidence.mean()),
+            "doubtful_share": float((result.confidence < _DOUBTFUL).mean()),
         },
         "cycle": {
-            "mean": float(found.cycle.mean()),
-            "largest": float(found.cycle.max()),
+            "mean": float(result.cycle.mean()),
+            "largest": float(result.cycle.max()),
         },
-        "covered_share": float(len(np.unique(found.map_12)) / len(found.map_21)),
+        "covered_share": float(len(np.unique(result.map_12)) / len(result.map_21)),
     }
 
 
-def _ply_files(out: Path | None, folder: Path | None, meshes: tuple[Path, Path]) -> list[Path]:
-    """Where the coloured meshes go: into a folder of their own, next to the map, or nowhere."""
-    if folder is not None:
-        return [folder / f"{name}_{path.stem}.ply" for name, path in zip("AB", meshes, strict=True)]
-    return [] if out is None else [out.with_name(f"{out.stem}_{name}.ply") for name in "AB"]
-
-
-def _write_colors(targets: list[Path], meshes: tuple[TriMesh, TriMesh], found: Match) -> list[Path]:
+def _write_colors(
+    targets: list[Path], meshes: tuple[TriMesh, TriMesh], result: Match
+) -> list[Path]:
     """A with the colours of its partners and its confidence, and B, as .ply."""
-    import numpy as np
-
-    from finsler.mesh import write_mesh
-    from finsler.view.surfaces import position_colors
-
     if targets:
         targets[0].parent.mkdir(parents=True, exist_ok=True)
         colors = np.round(255 * position_colors(meshes[1])).astype(np.uint8)
-        carried, trust = colors[found.map_12], found.confidence
+        carried, trust = colors[result.map_12], result.confidence
         write_mesh(targets[0], meshes[0], colors=carried, scalars={"confidence": trust})
         write_mesh(targets[1], meshes[1], colors=colors)
     return targets
 
 
-def _draw(path: Path, mesh_1: TriMesh, mesh_2: TriMesh, found: Match) -> None:
+def _draw(path: Path, mesh_1: TriMesh, mesh_2: TriMesh, result: Match) -> None:
     """A function on B that tells sides and heights apart, its pull-back to A, the confidence."""
-    import numpy as np
-
-    from finsler.view import Panel, save_figure
-    from finsler.view.surfaces import side_and_height
-
     values = side_and_height(mesh_2)
     clim = (float(values.min()), float(values.max()) + 1e-12)
-    carried = np.asarray(values[found.map_12])
+    carried = np.asarray(values[result.map_12])
     row = [
         Panel(mesh_2, scalars=values, title="B", cmap="viridis", clim=clim, bands=16),
         Panel(mesh_1, scalars=carried, title="carried to A", cmap="viridis", clim=clim, bands=16),
-        Panel(mesh_1, scalars=found.confidence, title="confidence", clim=(0.0, 1.0)),
+        Panel(mesh_1, scalars=result.confidence, title="confidence", clim=(0.0, 1.0)),
     ]
     save_figure(path, [row], panel_size=(2.4, 2.4), share_range=False)
 

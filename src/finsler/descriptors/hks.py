@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
+from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.typing import FloatArray
+
+# Values of each spectrum, at most: far more than there are eigenvalues.
+MOST_VALUES = 100_000
 
 
 def hks(
@@ -37,8 +41,8 @@ def hks(
     Raises
     ------
     InputError
-        Times that are negative or not finite, a count below 1, no spectrum, or none of its
-        eigenvalues above zero.
+        Times that are negative or not finite, a count outside 1..100000, no spectrum, none of its
+        eigenvalues above zero, or more memory is needed than is free.
 
     Examples
     --------
@@ -48,7 +52,9 @@ def hks(
     ((642, 16), (642, 4))
     """
     columns = []
-    for spectrum in spectra_of(spectra):
+    given = spectra_of(spectra)
+    require_values(given, count if times is None else np.size(times) or 1)
+    for spectrum in given:
         t = _default_times(spectrum, count) if times is None else _checked_times(times)
         decay = np.exp(-np.outer(np.maximum(spectrum.eigenvalues, 0.0), t))
         columns.append(spectrum.eigenvectors**2 @ decay)
@@ -56,8 +62,6 @@ def hks(
 
 
 def _default_times(spectrum: Spectrum, count: int) -> FloatArray:
-    if count < 1:
-        raise InputError(f"count is {count}; it must be at least 1")
     above = positive_eigenvalues(spectrum)
     return np.asarray(np.geomspace(4 * np.log(10) / above[-1], 4 * np.log(10) / above[0], count))
 
@@ -67,6 +71,14 @@ def _checked_times(times: ArrayLike) -> FloatArray:
     if t.ndim != 1 or t.size == 0 or not ((t >= 0.0) & np.isfinite(t)).all():
         raise InputError("times must be a list of finite numbers, each 0 or more")
     return t
+
+
+def require_values(spectra: Sequence[Spectrum], count: int) -> None:
+    """Raise where so many values of each spectrum are none, or do not fit into memory."""
+    if not 1 <= count <= MOST_VALUES:
+        raise InputError(f"count is {count}; it must lie between 1 and {MOST_VALUES}")
+    n, k = spectra[0].eigenvectors.shape
+    require("signature", n, k=k, channels=count * len(spectra))
 
 
 def spectra_of(spectra: Spectrum | Sequence[Spectrum]) -> list[Spectrum]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Cubes a point, at most: a small radius must not ask for more memory than the mesh itself.
 _CELLS = 16
+# Far above what tells normals apart, and low enough that nothing is computed for hours.
+MOST_BINS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +89,8 @@ def shot(
     Raises
     ------
     InputError
-        A radius that is not positive, bins below 1, min_neighbors below 3, frames of another mesh,
-        another dtype, no face with area, or more memory is needed than is free.
+        A radius that is not positive, bins outside 1..1000, min_neighbors below 3, frames of
+        another mesh, another dtype, no face with area, or more memory is needed than is free.
 
     Examples
     --------
@@ -101,8 +103,8 @@ def shot(
 
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise InputError(f"dtype is {np.dtype(dtype)}; it must be float64 or float32")
-    if bins < 1:
-        raise InputError(f"bins is {bins}; it must be at least 1")
+    if not 1 <= bins <= MOST_BINS:
+        raise InputError(f"bins is {bins}; it must lie between 1 and {MOST_BINS}")
     values = 32 * (bins + 1)
     require("shot", mesh.n_vertices, channels=values, itemsize=np.dtype(dtype).itemsize)
     if frames is None:

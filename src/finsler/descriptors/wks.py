@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
-from finsler.descriptors.hks import positive_eigenvalues, spectra_of
+from finsler.descriptors.hks import positive_eigenvalues, require_values, spectra_of
 from finsler.errors import InputError
 from finsler.typing import FloatArray
 
@@ -48,8 +48,9 @@ def wks(
     Raises
     ------
     InputError
-        Energies that are not finite, a count below 1, a sigma that is not positive or so wide that
-        no energies are left, no spectrum, or fewer than two different eigenvalues above zero.
+        Energies that are not finite, a count outside 1..100000, a sigma that is not positive or so
+        wide that no energies are left, no spectrum, fewer than two different eigenvalues above
+        zero, or more memory is needed than is free.
 
     Examples
     --------
@@ -59,7 +60,9 @@ def wks(
     (642, 100)
     """
     columns = []
-    for spectrum in spectra_of(spectra):
+    given = spectra_of(spectra)
+    require_values(given, count if energies is None else np.size(energies) or 1)
+    for spectrum in given:
         above = positive_eigenvalues(spectrum)
         log = np.log(above)
         e = None if energies is None else _checked_energies(energies)
@@ -74,8 +77,6 @@ def wks(
 
 
 def _checked_sigma(sigma: float | None, log: FloatArray, count: int) -> float:
-    if count < 1:
-        raise InputError(f"count is {count}; it must be at least 1")
     if sigma is None:
         sigma = _WIDTH * float(log[-1] - log[0]) / (count + 4.0 * _WIDTH)
         if not sigma > 0.0:

@@ -4,6 +4,7 @@ from finsler.matching.functional import functional_map, pull_back, vertex_map
 from finsler.matching.learned import LearnedMap, learned_map
 from finsler.matching.match import Match, match
 from finsler.matching.nearest import nearest_rows
+from finsler.matching.pairs import Matcher, choose_pairs
 from finsler.matching.quality import (
     confidence,
     cycle_distances,
@@ -16,8 +17,10 @@ from finsler.matching.verdict import Verdict, verdict
 __all__ = [
     "LearnedMap",
     "Match",
+    "Matcher",
     "Refined",
     "Verdict",
+    "choose_pairs",
     "confidence",
     "cycle_distances",
     "expected_errors",

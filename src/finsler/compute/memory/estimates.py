@@ -23,6 +23,8 @@ TASKS = (
     "geodesic",
     "spectrum",
     "shot",
+    "signature",
+    "description",
 )
 
 
@@ -67,6 +69,8 @@ def estimate(
         `channels` functions of `itemsize` bytes a number. "diffusion": implicit steps.
         "eikonal", "heat": the two methods of `randers_distance`. "geodesic": the heat method of
         potpourri3d. "spectrum": k eigenpairs. "shot": `channels` values of `itemsize` bytes.
+        "signature": `channels` values of k eigenpairs. "description": `channels` values of any
+        kind, computed and written to a file.
     vertices : int
     solver : {"direct", "iterative"}
         For diffusion, heat and spectrum.
@@ -117,6 +121,11 @@ def _parts(
         case "shot":
             copy = 0.0 if itemsize == 8 else float(itemsize * channels) * n
             parts = {"values": 8.0 * channels * n + copy, "cells and frames": 450 * n}
+        case "signature":
+            parts = {"values": 16.0 * channels * n, "squares": 8.0 * k * n}
+        case "description":
+            # The file is put together in memory before it is written.
+            parts = {"values and file": 16.0 * channels * n, "cells and frames": 450 * n}
         case "geodesic":
             parts = {"intrinsic triangulation": 700 * n, "factors": 250.0 * math.log2(n + 1.0) * n}
         case "spectrum" if 3 * k + 192 > n:

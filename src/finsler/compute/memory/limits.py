@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,6 +21,7 @@ _NAMES = {
     "heat": "heat distance",
     "geodesic": "heat method",
     "shot": "SHOT descriptor",
+    "description": "descriptor and its file",
 }
 # What a task's size depends on beside the vertices, as sentences name it.
 _COUNTS = {
@@ -28,6 +30,8 @@ _COUNTS = {
     "filter": "channels = {channels}",
     "spectrum": "k = {k}",
     "shot": "{channels} values each",
+    "signature": "{channels} values each",
+    "description": "{channels} values each",
 }
 
 
@@ -104,7 +108,8 @@ def _advice(task: str, vertices: int, sizes: dict[str, Any], free: float) -> str
         return estimate(task, n, **{**sizes, **other}).total <= free
 
     def most(name: str, counts: range, **other: Any) -> int:
-        return max((count for count in counts if fits(**{**other, name: count})), default=0)
+        fitting = bisect_left(counts, True, key=lambda count: not fits(**{**other, name: count}))
+        return counts[fitting - 1] if fitting else 0
 
     k, values = sizes["k"], sizes["channels"]
     if task in _SOLVED and sizes["solver"] == "direct" and fits(solver="iterative"):
