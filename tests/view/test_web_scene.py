@@ -14,7 +14,7 @@ from finsler.operator import OperatorSpec
 from finsler.view.colors import GREY
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.web import Scene, Settings, Shown, functions
-from finsler.view.web.drawing import as_glb, colors_and_levels, vertex_colors
+from finsler.view.web.drawing import as_glb, colors_and_levels
 from finsler.view.web.functions import MeshFunctions
 from finsler.view.web.scene import Picked
 from finsler.view.web.worker import Worker
@@ -31,6 +31,12 @@ def surface():
 
 def at(shown, **choices):
     return Settings(shown=shown, **{**TWISTED, **choices})
+
+
+def vertex_colors(panel):
+    """The colour of each vertex, (n, 3) in 0..1."""
+    table, levels = colors_and_levels(panel)
+    return table[np.minimum((levels * len(table)).astype(int), len(table) - 1)]
 
 
 def two_spheres():

@@ -27,12 +27,6 @@ def colors_and_levels(panel: Panel) -> tuple[FloatArray, FloatArray]:
     return color_table(panel), np.clip((panel.scalars - low) / (high - low), 0.0, 1.0)
 
 
-def vertex_colors(panel: Panel) -> FloatArray:
-    """The colour of each vertex, (n, 3) in 0..1."""
-    table, levels = colors_and_levels(panel)
-    return np.asarray(table[np.minimum((levels * len(table)).astype(int), len(table) - 1)])
-
-
 def as_glb(panel: Panel, vertices: FloatArray) -> bytes:
     """The mesh with its colours, at these positions (n, 3)."""
     import trimesh
