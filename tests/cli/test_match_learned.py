@@ -73,12 +73,13 @@ def test_learned_map_is_kept_or_refined(checkpoint, sphere, tmp_path, monkeypatc
     monkeypatch.setattr(learned, "_probabilities", lambda *_: next(rows))
     right = {}
     for option in ("--no-refine", "--refine"):
-        arguments = [tmp_path / "a.ply", tmp_path / "b.ply", "-o", tmp_path / "map.npz", "-k", 60]
+        out = tmp_path / f"map{option}.npz"
+        arguments = [tmp_path / "a.ply", tmp_path / "b.ply", "-o", out, "-k", 60]
         arguments += ["--model", checkpoint, option, "--json"]
         result = CliRunner().invoke(app, ["match", *map(str, arguments)], catch_exceptions=False)
         config = json.loads(result.stdout)["config"]
         assert config["model"] == "last.safetensors" and config["refine"] is (option == "--refine")
-        with np.load(tmp_path / "map.npz") as data:
+        with np.load(out) as data:
             right[option] = order[data["map_12"]] == np.arange(362)
     assert np.array_equal(right["--no-refine"], ~wrong)
     assert right["--refine"].mean() > 0.95
