@@ -192,7 +192,7 @@ DESCRIPTIONS = {
     "NaN": ({"version": float("nan")}, "NaN is not JSON"),
     "infinity": ({"text": '{"version": 1e999}'}, "1e999 is not JSON"),
     "a list": ({"text": "[1]"}, "JSON object"),
-    "numbers for names": ({"names": [1, 2]}, "a shape is called '1'"),
+    "numbers for names": ({"names": [1, 2]}, "names is 1; it must be a text"),
     "a title of escapes": ({"name": "\x1b[31m"}, r"collection is called '\\x1b"),
     "one name twice": ({"names": ["a", "a"]}, "do not fit together"),
     "a name that is not there": ({"train": ["c"]}, "do not fit together"),

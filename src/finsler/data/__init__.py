@@ -4,24 +4,37 @@ from finsler.data.check import Finding, SetReport, check_collection
 from finsler.data.collection import Collection, Shape
 from finsler.data.labels import Labels, canonical_labels, filled_labels
 from finsler.data.partial import Partial, cut, holes, partial_collection
-from finsler.data.sets.faust import faust_r, faust_registrations
-from finsler.data.sets.folder import write_collection
-from finsler.data.sets.opening import find_collections, open_collection
-from finsler.data.sets.pack import pack, packed
-from finsler.data.sets.scape import scape_r
-from finsler.data.sets.shrec16 import shrec16
-from finsler.data.sets.synthetic import Creature, make_creature, synthetic_collection
-from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r
+from finsler.data.sets import (
+    DATA_SETS,
+    TOSCA_CATEGORIES,
+    Creature,
+    faust_r,
+    faust_registrations,
+    find_collections,
+    make_creature,
+    open_collection,
+    pack,
+    packed,
+    scape_r,
+    shrec16,
+    synthetic_collection,
+    tosca_r,
+    write_collection,
+)
 from finsler.data.store import (
     PreparationError,
     PrepareConfig,
     Prepared,
     PreparedShape,
     Store,
+    key_of,
+    normalised,
     prepare,
+    prepare_shape,
 )
 
 __all__ = [
+    "DATA_SETS",
     "TOSCA_CATEGORIES",
     "Collection",
     "Creature",
@@ -43,12 +56,15 @@ __all__ = [
     "filled_labels",
     "find_collections",
     "holes",
+    "key_of",
     "make_creature",
+    "normalised",
     "open_collection",
     "pack",
     "packed",
     "partial_collection",
     "prepare",
+    "prepare_shape",
     "scape_r",
     "shrec16",
     "synthetic_collection",

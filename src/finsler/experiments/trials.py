@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +20,7 @@ from finsler.experiments.methods import Method, apply_settings, parse_methods
 from finsler.experiments.tables import open_parts
 from finsler.nn.training import About, TrainConfig, predict, train
 from finsler.nn.training.loop import PREDICTIONS
+from finsler.storage.hashing import content_key
 from finsler.storage.json import parse_json
 from finsler.storage.npz import read_npz
 
@@ -160,9 +159,8 @@ def plan_table(
 
 def _store_folder(work: Path, shapes: Collection, config: PrepareConfig) -> Path:
     """One folder for each collection and preparation."""
-    about = json.dumps(dataclasses.asdict(config), sort_keys=True)
     name = re.sub(r"[^\w.-]+", "-", shapes.name)
-    return work / "stores" / f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+    return work / "stores" / f"{name}-{content_key(config.settings())[:12]}"
 
 
 def train_trials(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import functools
-import hashlib
 import itertools
 import math
 import os
@@ -24,7 +23,7 @@ from finsler.mesh.health import collect_warnings
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator.spec import OperatorSpec
 from finsler.storage.files import read_bytes
-from finsler.storage.hashing import content_key
+from finsler.storage.hashing import bytes_key, content_key
 
 # Meshes that are kept while their pairs are sent.
 _KEPT = 8
@@ -156,7 +155,7 @@ def match_to_file(
 
 @functools.lru_cache(maxsize=1)
 def _checksum(model: str | None) -> str | None:
-    return None if model is None else hashlib.sha256(read_bytes(model)).hexdigest()
+    return None if model is None else bytes_key(read_bytes(model))
 
 
 def choose_pairs(pairs: str, names: Sequence[str]) -> dict[str, tuple[str, str]]:

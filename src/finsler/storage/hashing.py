@@ -29,3 +29,8 @@ def content_key(about: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -
         digest.update(str((array.shape, array.dtype.str)).encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def bytes_key(content: bytes) -> str:
+    """SHA-256 of the bytes of a file or text."""
+    return hashlib.sha256(content).hexdigest()

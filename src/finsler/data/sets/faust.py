@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import ShapeFiles, data_folder, mesh_files, missing, truth_files
+from finsler.data.sets.layout import ShapeFiles, full_set
 
 _PATTERN = r"tr_reg_\d{3}"
 _NAMES = tuple(f"tr_reg_{i:03d}" for i in range(100))
@@ -62,36 +62,14 @@ def faust_registrations(root: str | os.PathLike[str]) -> Collection:
 
 def faust_r_files(root: str | os.PathLike[str]) -> ShapeFiles:
     """Files of FAUST_r, complete or not."""
-    folder = data_folder(root, _PATTERN, ("FAUST_r", "FAUST"))
-    if folder is None:
-        raise missing(root, "FAUST_r", _REMESHED)
-    return ShapeFiles(
-        name="FAUST_r",
-        folder=folder,
-        reference=_NAMES[0],
-        train=_NAMES[:80],
-        test=_NAMES[80:],
-        meshes=mesh_files(folder, _PATTERN),
-        truths=truth_files(folder, _PATTERN),
-        truth="canonical",
-        source=_REMESHED,
-    )
+    inside = ("FAUST_r", "FAUST")
+    return full_set(root, "FAUST_r", _PATTERN, inside, _NAMES[:80], _NAMES[80:], source=_REMESHED)
 
 
 def faust_registration_files(root: str | os.PathLike[str]) -> ShapeFiles:
     """Files of the FAUST registrations, complete or not."""
     inside = ("registrations", "training/registrations", "MPI-FAUST/training/registrations")
-    folder = data_folder(root, _PATTERN, inside, truth=False)
-    if folder is None:
-        raise missing(root, "FAUST registrations", _ORIGINAL)
-    return ShapeFiles(
-        name="FAUST registrations",
-        folder=folder,
-        reference=_NAMES[0],
-        train=_NAMES[:80],
-        test=_NAMES[80:],
-        meshes=mesh_files(folder, _PATTERN),
-        truths={},
-        truth="identity",
-        source=_ORIGINAL,
+    splits = _NAMES[:80], _NAMES[80:]
+    return full_set(
+        root, "FAUST registrations", _PATTERN, inside, *splits, source=_ORIGINAL, truth="identity"
     )

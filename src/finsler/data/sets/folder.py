@@ -7,18 +7,20 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import FILLED, ShapeFiles, places
+from finsler.data.sets.layout import FILLED, ShapeFiles, folders_in
 from finsler.errors import InputError
 from finsler.mesh.io import write_mesh
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
 from finsler.storage.record import record
+from finsler.storage.schema import from_record
 
 SPLIT = "split.json"
 _SOURCE = "write the collection again"
@@ -93,6 +95,17 @@ def _write_shapes(root: Path, collection: Collection, progress: Callable[[str], 
         progress(name)
 
 
+@dataclass(frozen=True)
+class _Split:
+    """What `split.json` says."""
+
+    name: str
+    reference: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    record: dict[str, Any] = field(default_factory=dict)
+
+
 def stored_files(path: str | os.PathLike[str]) -> ShapeFiles | None:
     """Files of a collection that `write_collection` wrote, at or below a path; None if none is.
 
@@ -101,23 +114,22 @@ def stored_files(path: str | os.PathLike[str]) -> ShapeFiles | None:
     InputError
         `split.json` is damaged.
     """
-    folder = next((place for place in places(Path(path), ()) if (place / SPLIT).is_file()), None)
+    candidates = (each for each in folders_in(Path(path), ()) if (each / SPLIT).is_file())
+    folder = next(candidates, None)
     if folder is None:
         return None
     try:
-        about = parse_json((folder / SPLIT).read_bytes())
-        name, reference = str(about["name"]), str(about["reference"])
-        train, test = (tuple(map(str, about[part])) for part in ("train", "test"))
-    except (InputError, KeyError, TypeError) as error:
+        split = from_record(_Split, parse_json((folder / SPLIT).read_bytes()), SPLIT)
+    except InputError as error:
         raise InputError(
-            f"{folder / SPLIT}: this is not a split that finsler wrote; {_SOURCE}"
+            f"{folder / SPLIT}: this is not a split that finsler wrote ({error}); {_SOURCE}"
         ) from error
     return ShapeFiles(
-        name=name,
+        name=split.name,
         folder=folder,
-        reference=reference,
-        train=train,
-        test=test,
+        reference=split.reference,
+        train=split.train,
+        test=split.test,
         meshes={entry.stem: entry for entry in sorted((folder / "off").glob("*.off"))},
         truths={entry.stem: entry for entry in sorted((folder / "corres").glob("*.vts"))},
         truth="vertex",

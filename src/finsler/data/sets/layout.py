@@ -262,7 +262,7 @@ def extra_files(sets: Sequence[ShapeFiles]) -> tuple[Path, ...]:
     )
 
 
-def places(path: Path, preferred: tuple[str, ...]) -> Iterator[Path]:
+def folders_in(path: Path, preferred: tuple[str, ...]) -> Iterator[Path]:
     """A folder, the preferred folders inside it, and the other ones inside it."""
     yield path
     yield from (path / name for name in preferred if (path / name).is_dir())
@@ -271,14 +271,34 @@ def places(path: Path, preferred: tuple[str, ...]) -> Iterator[Path]:
         yield from sorted(entry for entry in inside if entry.name not in preferred)
 
 
-def data_folder(
-    path: str | os.PathLike[str], pattern: str, preferred: tuple[str, ...], *, truth: bool = True
-) -> Path | None:
-    """First place at or below a path that holds meshes, with ground truth where it is asked for."""
-    for place in places(Path(path), preferred):
-        if mesh_files(place, pattern) and (bool(truth_files(place, pattern)) or not truth):
-            return place
-    return None
+def full_set(
+    root: str | os.PathLike[str],
+    name: str,
+    pattern: str,
+    inside: tuple[str, ...],
+    train: tuple[str, ...],
+    test: tuple[str, ...],
+    *,
+    source: str,
+    truth: Literal["canonical", "identity"] = "canonical",
+) -> ShapeFiles:
+    """A set of whole shapes whose names match a pattern, in the first folder that holds any.
+
+    The folder is the root, one of those named `inside` it, or another one in it.
+
+    Raises
+    ------
+    InputError
+        There is no such folder; the sentence says where to get the set.
+    """
+    for folder in folders_in(Path(root), inside):
+        meshes = mesh_files(folder, pattern)
+        truths = truth_files(folder, pattern) if truth == "canonical" else {}
+        if meshes and (truths or truth == "identity"):
+            return ShapeFiles(
+                name, folder, train[0], train, test, meshes, truths, truth, source=source
+            )
+    raise missing(root, name, source)
 
 
 def missing(path: str | os.PathLike[str], name: str, source: str) -> InputError:

@@ -5,31 +5,57 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from finsler.data.collection import Collection
-from finsler.data.sets.faust import (
-    faust_r,
-    faust_r_files,
-    faust_registration_files,
-    faust_registrations,
-)
+from finsler.data.sets.faust import faust_r_files, faust_registration_files
 from finsler.data.sets.folder import stored_files
 from finsler.data.sets.layout import ShapeFiles
-from finsler.data.sets.scape import scape_r, scape_r_files
-from finsler.data.sets.shrec16 import shrec16, shrec16_files
-from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r, tosca_r_files
+from finsler.data.sets.pack import packed
+from finsler.data.sets.scape import scape_r_files
+from finsler.data.sets.shrec16 import KINDS, shrec16_files
+from finsler.data.sets.synthetic import synthetic_collection
+from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r_files
 from finsler.errors import InputError
 
-# Form of each name: what follows the path.
-_FORMS = {
-    "faust_r": ("PATH",),
-    "faust_registrations": ("PATH",),
-    "scape_r": ("PATH",),
-    "tosca_r": ("PATH", "CATEGORY"),
-    "shrec16": ("PATH", "cuts|holes", "CATEGORY"),
-    "pack": ("FILE",),
-    "synthetic": ("SPECIES",),
+
+@dataclass(frozen=True)
+class DataSet:
+    """A kind of data set: what follows its name, and how it is opened.
+
+    Attributes
+    ----------
+    form : tuple of str
+        What follows the name, separated by colons.
+    open : callable
+        Takes these words and gives the collection or its files; the latter can be recognised in a
+        folder.
+    parts : tuple of tuple of str
+        The words after the folder that are tried to recognise one.
+    last : bool
+        Only recognised in a folder that holds no other set.
+    """
+
+    form: tuple[str, ...]
+    open: Callable[..., ShapeFiles | Collection]
+    parts: tuple[tuple[str, ...], ...] = ()
+    last: bool = False
+
+
+# A data set is added here, and to no other table.
+DATA_SETS = {
+    "faust_r": DataSet(("PATH",), faust_r_files, parts=((),)),
+    "scape_r": DataSet(("PATH",), scape_r_files, parts=((),)),
+    "tosca_r": DataSet(("PATH", "CATEGORY"), tosca_r_files, parts=tuple(product(TOSCA_CATEGORIES))),
+    "shrec16": DataSet(
+        ("PATH", "cuts|holes", "CATEGORY"),
+        shrec16_files,
+        parts=tuple(product(KINDS, TOSCA_CATEGORIES)),
+    ),
+    "faust_registrations": DataSet(("PATH",), faust_registration_files, parts=((),), last=True),
+    "pack": DataSet(("FILE",), packed),
+    "synthetic": DataSet(("SPECIES",), synthetic_collection),
 }
 
 
@@ -69,7 +95,7 @@ def open_collection(
         Nothing or several sets are found, or files are missing or damaged.
     """
     loader, colon, rest = str(where).partition(":")
-    if colon and loader in _FORMS:
+    if colon and loader in DATA_SETS:
         return _open(loader, _split(loader, rest))
     if Path(where).is_file():
         return _open("pack", (str(where),))
@@ -81,7 +107,7 @@ def open_collection(
     ]
     if len(found) == 1:
         only = found[0]
-        return _open(only.loader, only.arguments) if only.loader else only.files.collection()
+        return only.files.collection()
     if found:
         choice = ", ".join(entry.spec for entry in found[:4]) + (", …" if len(found) > 4 else "")
         raise InputError(f"{where}: this folder holds {len(found)} collections; name one: {choice}")
@@ -105,41 +131,23 @@ def find_collections(path: str | os.PathLike[str]) -> tuple[Found, ...]:
     stored = stored_files(path)
     if stored is not None:
         return (Found("", (str(stored.folder),), stored),)
-    found = [
-        _try("faust_r", path),
-        _try("scape_r", path),
-        *(_try("tosca_r", path, category) for category in TOSCA_CATEGORIES),
-        *(
-            _try("shrec16", path, kind, category)
-            for kind in ("cuts", "holes")
-            for category in TOSCA_CATEGORIES
-        ),
-    ]
-    taken = {entry.files.folder for entry in found if entry is not None}
-    registrations = _try("faust_registrations", path)
-    if registrations is not None and registrations.files.folder not in taken:
-        found.append(registrations)
-    return tuple(entry for entry in found if entry is not None and len(entry.files.names) > 1)
-
-
-def _try(loader: str, path: str | os.PathLike[str], *rest: str) -> Found | None:
-    readers: dict[str, Callable[..., ShapeFiles]] = {
-        "faust_r": faust_r_files,
-        "faust_registrations": faust_registration_files,
-        "scape_r": scape_r_files,
-        "tosca_r": tosca_r_files,
-        "shrec16": shrec16_files,
-    }
-    try:
-        files = readers[loader](path, *rest)
-    except InputError:
-        return None
-    return Found(loader, (str(files.folder), *rest), files)
+    entries: list[Found] = []
+    for name, kind in sorted(DATA_SETS.items(), key=lambda item: item[1].last):
+        taken = {entry.files.folder for entry in entries} if kind.last else set()
+        for words in kind.parts:
+            try:
+                files = kind.open(path, *words)
+            except InputError:
+                continue
+            assert isinstance(files, ShapeFiles)
+            if len(files.names) > 1 and files.folder not in taken:
+                entries.append(Found(name, (str(files.folder), *words), files))
+    return tuple(entries)
 
 
 def _split(loader: str, rest: str) -> tuple[str, ...]:
     """What follows the colon; a path may hold colons itself, the words after it may not."""
-    form = _FORMS[loader]
+    form = DATA_SETS[loader].form
     parts = tuple(rest.rsplit(":", len(form) - 1))
     if len(parts) != len(form) or not all(parts):
         raise InputError(
@@ -150,19 +158,5 @@ def _split(loader: str, rest: str) -> tuple[str, ...]:
 
 
 def _open(loader: str, arguments: tuple[str, ...]) -> Collection:
-    if loader == "pack":
-        from finsler.data.sets.pack import packed
-
-        return packed(*arguments)
-    if loader == "synthetic":
-        from finsler.data.sets.synthetic import synthetic_collection
-
-        return synthetic_collection(*arguments)
-    loaders: dict[str, Callable[..., Collection]] = {
-        "faust_r": faust_r,
-        "faust_registrations": faust_registrations,
-        "scape_r": scape_r,
-        "tosca_r": tosca_r,
-        "shrec16": shrec16,
-    }
-    return loaders[loader](*arguments)
+    opened = DATA_SETS[loader].open(*arguments)
+    return opened.collection() if isinstance(opened, ShapeFiles) else opened

@@ -17,9 +17,17 @@ from finsler.errors import InputError
 from finsler.mesh.trimesh import TriMesh
 from finsler.storage.json import parse_json
 from finsler.storage.npz import read_npz, write_npz
+from finsler.storage.schema import ArraySchema, from_record, require_arrays
 
 _VERSION = 1
 _FIELDS = ("vertices", "faces", "labels", "exact")
+_ARRAYS: ArraySchema = {
+    "vertices": ("f", ("n", 3)),
+    "faces": ("iu", ("m", 3)),
+    "labels": ("iu", ("n",)),
+    "exact": ("b", ("n",)),
+    "counts": ("iu", ("shapes", 2)),
+}
 
 
 def pack(
@@ -68,31 +76,33 @@ def packed(path: str | os.PathLike[str]) -> Collection:
     data = read_npz(path, (*_FIELDS, "counts", "about"))
     try:
         about = _described(parse_json(str(data["about"])))
+        position = {name: i for i, name in enumerate(about.names)}
+        _require_fitting(data, len(position), position[about.reference])
     except InputError as error:
         raise InputError(f"{path}: {error}; pack the collection again") from error
-    counts, places = data["counts"], {name: i for i, name in enumerate(about.names)}
-    if not _fit(data, counts, len(places), places[about.reference]):
-        raise InputError(f"{path}: the arrays do not fit together; pack the collection again")
+    counts = data["counts"]
     ends = np.cumsum(counts, axis=0)
 
     def load(name: str) -> Shape:
-        i = places[name]
+        i = position[name]
         v = slice(ends[i, 0] - counts[i, 0], ends[i, 0])
         f = slice(ends[i, 1] - counts[i, 1], ends[i, 1])
         mesh = TriMesh(data["vertices"][v], data["faces"][f])
         labels = data["labels"][v].astype(np.int64)
         return Shape(name, mesh, labels, data["exact"][v].astype(bool))
 
-    splits = tuple(about.train), tuple(about.test)
-    return Collection(about.name, *splits, about.reference, load)
+    return Collection(about.name, about.train, about.test, about.reference, load)
 
 
 @dataclass(frozen=True)
 class _About:
+    """What a pack says of its collection."""
+
+    version: int
     name: str
-    names: list[str]
-    train: list[str]
-    test: list[str]
+    names: tuple[str, ...]
+    train: tuple[str, ...]
+    test: tuple[str, ...]
     reference: str
 
 
@@ -101,28 +111,21 @@ def _described(about: dict[str, Any]) -> _About:
     if version != _VERSION:
         raise InputError(f"packed in format {repr(version)[:20]}, this program reads {_VERSION}")
     try:
-        names, train, test = (list(about[part]) for part in ("names", "train", "test"))
-        title, reference = str(about["name"]), str(about["reference"])
-    except (KeyError, TypeError) as error:
-        raise InputError("the description of the collection is damaged") from error
-    require_plain_names(title, (*names, *train, *test, reference))
-    if len(set(names)) != len(names) or not {*train, *test, reference} <= set(names):
+        known = from_record(_About, about, "a pack")
+    except InputError as error:
+        raise InputError(f"the description of the collection is damaged ({error})") from error
+    names, used = known.names, {*known.train, *known.test, known.reference}
+    require_plain_names(known.name, (*names, *used))
+    if len(set(names)) != len(names) or not used <= set(names):
         raise InputError("the names in the description do not fit together")
-    return _About(title, names, train, test, reference)
+    return known
 
 
-def _fit(data: dict[str, NDArray[Any]], counts: NDArray[Any], shapes: int, reference: int) -> bool:
-    """Whether the arrays are those of so many shapes, labelled by one of them."""
-    if counts.shape != (shapes, 2) or counts.dtype.kind not in "iu":
-        return False
-    if bool((counts < 0).any() or (counts > 2**40).any()):
-        return False
-    n, m = counts.sum(axis=0)
-    wanted = {"vertices": (n, 3), "faces": (m, 3), "labels": (n,), "exact": (n,)}
-    kinds = {"vertices": "f", "faces": "iu", "labels": "iu", "exact": "b"}
-    fitting = all(
-        data[field].shape == wanted[field] and data[field].dtype.kind in kinds[field]
-        for field in _FIELDS
-    )
-    labels = data["labels"]
-    return fitting and n > 0 and bool(0 <= labels.min() <= labels.max() < counts[reference, 0])
+def _require_fitting(data: dict[str, NDArray[Any]], shapes: int, reference: int) -> None:
+    """Raise where the arrays are not those of so many shapes, labelled by one of them."""
+    sizes = require_arrays(data, _ARRAYS)
+    counts, labels = data["counts"], data["labels"]
+    fits = sizes["shapes"] == shapes and bool((counts >= 0).all() and (counts <= 2**40).all())
+    fits = fits and counts.sum(axis=0).tolist() == [sizes["n"], sizes["m"]] and sizes["n"] > 0
+    if not fits or not 0 <= labels.min() <= labels.max() < counts[reference, 0]:
+        raise InputError("the arrays do not fit together")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import ShapeFiles, data_folder, mesh_files, missing, truth_files
+from finsler.data.sets.layout import ShapeFiles, full_set
 
 _PATTERN = r"mesh\d{3}"
 # The original set has no number 51.
@@ -42,17 +42,5 @@ def scape_r(root: str | os.PathLike[str]) -> Collection:
 
 def scape_r_files(root: str | os.PathLike[str]) -> ShapeFiles:
     """Files of SCAPE_r, complete or not."""
-    folder = data_folder(root, _PATTERN, ("SCAPE_r", "SCAPE"))
-    if folder is None:
-        raise missing(root, "SCAPE_r", _SOURCE)
-    return ShapeFiles(
-        name="SCAPE_r",
-        folder=folder,
-        reference=_TRAIN[0],
-        train=_TRAIN,
-        test=_TEST,
-        meshes=mesh_files(folder, _PATTERN),
-        truths=truth_files(folder, _PATTERN),
-        truth="canonical",
-        source=_SOURCE,
-    )
+    inside = ("SCAPE_r", "SCAPE")
+    return full_set(root, "SCAPE_r", _PATTERN, inside, _TRAIN, _TEST, source=_SOURCE)

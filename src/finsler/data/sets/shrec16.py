@@ -9,12 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import ShapeFiles, mesh_files, missing, number_of, places, truth_files
+from finsler.data.sets.layout import (
+    ShapeFiles,
+    folders_in,
+    mesh_files,
+    missing,
+    number_of,
+    truth_files,
+)
 from finsler.data.sets.tosca import require_category
 from finsler.errors import InputError
 
 # How many shapes of each category train and test in the paper.
 _SPLITS = {"cuts": (10, 5), "holes": (6, 4)}
+KINDS = tuple(_SPLITS)
 _SOURCE = (
     "SHREC'16 Partial Matching of Deformable Shapes is offered for research at"
     " www.dais.unive.it/~shrec2016 as shrec2016_PartialDeformableShapes.zip; unpack it, so that"
@@ -72,12 +80,12 @@ def shrec16_files(
         raise InputError(f"kind is {kind!r}; it must be one of {', '.join(_SPLITS)}")
     if split not in ("paper", "official"):
         raise InputError(f"split is {split!r}; it must be one of paper, official")
-    base = next((place for place in _bases(Path(root)) if _null(place, kind, category)), None)
+    base = next((each for each in _bases(Path(root)) if _null(each, kind, category)), None)
     if base is None:
         raise missing(root, f"null shape of {category} of SHREC'16", _SOURCE)
     null = _null(base, kind, category)
     reference = next(iter(null))
-    train = _parts(_training_places(base, kind), kind, category)
+    train = _parts(_training_folders(base, kind), kind, category)
     names = sorted({*train.meshes, *train.truths}, key=number_of)
     first, last = _SPLITS[kind]
     whole = replace(
@@ -96,7 +104,7 @@ def shrec16_files(
 def _official(
     files: ShapeFiles, names: list[str], base: Path, kind: str, category: str
 ) -> ShapeFiles:
-    test = _parts(_test_places(base, kind), kind, category)
+    test = _parts(_test_folders(base, kind), kind, category)
     ordered = sorted({*test.meshes, *test.truths}, key=number_of)
     return replace(
         files,
@@ -120,7 +128,7 @@ def _parts(candidates: list[Path], kind: str, category: str) -> ShapeFiles:
 
 def _bases(path: Path) -> Iterator[Path]:
     """Folders that may hold a training set; test sets, which hold null shapes too, come last."""
-    inside = [entry for place in places(path, ()) for entry in places(place, ())]
+    inside = [entry for each in folders_in(path, ()) for entry in folders_in(each, ())]
     return iter(sorted(dict.fromkeys(inside), key=lambda entry: _is_test(path, entry)))
 
 
@@ -133,15 +141,14 @@ def _null(base: Path, kind: str, category: str) -> dict[str, Path]:
     return mesh_files(base / "null", category) or mesh_files(base, f"{kind}-{category}")
 
 
-def _training_places(base: Path, kind: str) -> list[Path]:
-    return [
-        base / place for place in (kind, f"train_{kind}", f"train/{kind}", f"training/{kind}")
-    ] + [base]
+def _training_folders(base: Path, kind: str) -> list[Path]:
+    inside = (kind, f"train_{kind}", f"train/{kind}", f"training/{kind}")
+    return [*(base / name for name in inside), base]
 
 
-def _test_places(base: Path, kind: str) -> list[Path]:
+def _test_folders(base: Path, kind: str) -> list[Path]:
     base = base.resolve()
     beside = base.with_name(base.name.replace("train", "test"))
     named = [base.with_name(f"{base.name}{ending}") for ending in ("_test", "_TestSet")]
     around = [*named, base.parent / "test", base / "test", *([beside] if beside != base else [])]
-    return [base / f"test_{kind}", *(place / kind for place in around), *around]
+    return [base / f"test_{kind}", *(each / kind for each in around), *around]

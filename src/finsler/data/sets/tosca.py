@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import (
-    ShapeFiles,
-    data_folder,
-    mesh_files,
-    missing,
-    number_of,
-    truth_files,
-)
+from finsler.data.sets.layout import ShapeFiles, full_set, number_of
 from finsler.errors import InputError
 
 TOSCA_CATEGORIES = ("cat", "centaur", "david", "dog", "horse", "michael", "victoria", "wolf")
@@ -48,25 +42,14 @@ def tosca_r(root: str | os.PathLike[str], category: str) -> Collection:
 def tosca_r_files(root: str | os.PathLike[str], category: str) -> ShapeFiles:
     """Files of a category of TOSCA_r; a shape is one that has a mesh or a ground truth."""
     require_category(category)
-    pattern = rf"{category}\d+"
-    folder = data_folder(root, pattern, ("TOSCA_r", "TOSCA_Isometric", "TOSCA"))
-    if folder is None:
-        raise missing(root, f"{category} of TOSCA_r", _SOURCE)
-    meshes, truths = mesh_files(folder, pattern), truth_files(folder, pattern)
     reference = f"{category}0"
-    names = sorted({*meshes, *truths, reference}, key=number_of)
-    n_test = -(-len(names) // 5)
-    return ShapeFiles(
-        name=f"TOSCA_r {category}",
-        folder=folder,
-        reference=reference,
-        train=tuple(names[:-n_test]),
-        test=tuple(names[-n_test:]),
-        meshes=meshes,
-        truths=truths,
-        truth="canonical",
-        source=_SOURCE,
+    inside = ("TOSCA_r", "TOSCA_Isometric", "TOSCA")
+    whole = full_set(
+        root, f"{category} of TOSCA_r", rf"{category}\d+", inside, (reference,), (), source=_SOURCE
     )
+    names = tuple(sorted({*whole.meshes, *whole.truths, reference}, key=number_of))
+    n_test = -(-len(names) // 5)
+    return replace(whole, name=f"TOSCA_r {category}", train=names[:-n_test], test=names[-n_test:])
 
 
 def require_category(category: str) -> None:

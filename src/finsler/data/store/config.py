@@ -69,12 +69,15 @@ class PrepareConfig(OperatorSpec):
         """Features a vertex that the descriptor gives."""
         return {"xyz": 3, "none": 0}.get(self.descriptor, 32 * (self.bins + 1))
 
+    def settings(self) -> dict[str, Any]:
+        """All fields, as keys hash them; the kind, where it is not the usual one."""
+        fields = dataclasses.asdict(self)
+        if self.kind == "flbo":
+            del fields["kind"]
+        return fields
+
 
 def key_of(shape: Shape, config: PrepareConfig) -> str:
     """Name of a shape's entry: a hash of its content and of everything that is done to it."""
-    settings: dict[str, Any] = dataclasses.asdict(config)
-    if config.kind == "flbo":
-        # Keys do not name what every store is by default.
-        del settings["kind"]
-    about = {"format": FORMAT, "name": shape.name, **settings}
+    about = {"format": FORMAT, "name": shape.name, **config.settings()}
     return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact))

@@ -21,11 +21,11 @@ from finsler.mesh.trimesh import TriMesh
 from finsler.operator.laplacian import lbo
 from finsler.operator.rescale import chebyshev_operators
 from finsler.storage.npz import read_npz, write_npz
-from finsler.storage.schema import require_arrays
+from finsler.storage.schema import ArraySchema, require_arrays
 from finsler.typing import FloatArray
 
 # Kinds and shapes of the arrays in a file.
-_ARRAYS: dict[str, tuple[str, tuple[int | str, ...]]] = {
+_ARRAYS: ArraySchema = {
     "vertices": ("f", ("n", 3)),
     "faces": ("i", ("m", 3)),
     "labels": ("i", ("n",)),
@@ -40,7 +40,7 @@ _ARRAYS: dict[str, tuple[str, tuple[int | str, ...]]] = {
     "eigenvalues": ("f", ("k",)),
     "eigenvectors": ("f", ("n", "k")),
 }
-_SUPPORT: dict[str, tuple[str, tuple[int | str, ...]]] = {
+_SUPPORT: ArraySchema = {
     "support_indptr": ("i", ("n + 1",)),
     "support_indices": ("i", ("pairs",)),
     **{f"support_{name}": ("f", ("pairs",)) for name in ("r", "theta", "direction", "phi")},
@@ -159,7 +159,7 @@ def read_entry(path: Path, name: str, config: PrepareConfig) -> PreparedShape:
     InputError
         The file is missing or damaged, or its arrays are not those of the configuration.
     """
-    schema = _ARRAYS | (_SUPPORT if config.support else {})
+    schema = {**_ARRAYS, **(_SUPPORT if config.support else {})}
     # The record as well, so that damage anywhere is found.
     data = read_npz(path, (*schema, "config"))
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import time
@@ -30,6 +29,7 @@ from finsler.nn.training.samples import Samples
 from finsler.nn.training.schedule import learning_rate
 from finsler.nn.training.stepper import Stepper, make_optimiser, matrix_precision
 from finsler.storage.files import write_bytes
+from finsler.storage.hashing import bytes_key
 
 LAST, BEST, CONFIG = "last.safetensors", "best.safetensors", "config.toml"
 PREDICTIONS = "predictions.npz"
@@ -250,7 +250,7 @@ def about_run(store: Store, config: TrainConfig) -> About:
         classes=len(store[store.reference].vertices),
         angles=len(shape.theta),
         prepare=store.config,
-        data=hashlib.sha256(listed.encode()).hexdigest(),
+        data=bytes_key(listed.encode()),
     )
 
 
