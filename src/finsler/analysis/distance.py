@@ -38,8 +38,8 @@ def randers_distance(
     each : bool
         One column for each source, (n, s), instead of the distance from the set, (n,).
     method : {"eikonal", "heat"}
-        "eikonal" is the accurate one, exact for a point source in a plane with constant metric and
-        valid for any anisotropy and ‖ω‖; its cost grows with the number of sources. "heat" takes
+        "eikonal" is the accurate one, exact for a point source in a plane with constant metric; its
+        cost grows with the number of sources, and with ‖ω‖ close to 1. "heat" takes
         two linear solves a source after one factorisation, see
         [`RandersHeat`][finsler.RandersHeat] to keep that for later calls; a few
         per cent of error, smooth.
@@ -54,7 +54,15 @@ def randers_distance(
     Raises
     ------
     InputError
-        No source, an index out of range, an unknown method or solver, or too little memory.
+        No source, an index out of range, an unknown method or solver, too little memory, or a
+        metric with ‖ω‖_{M⁻¹} ≥ 1 on a face.
+    ConvergenceError
+        Arrival times do not settle, since ‖ω‖_{M⁻¹} is all but 1.
+
+    Warns
+    -----
+    MeshWarning
+        The metric changes so much from face to face that "eikonal" may be off by 5% and more.
 
     Examples
     --------

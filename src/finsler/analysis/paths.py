@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.analysis.arguments import vertex_set
-from finsler.analysis.eikonal import opposite_vertices, update_geometry
+from finsler.analysis.eikonal import opposite_corners, trusted_share, typical_jump, update_geometry
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.health import warn_of
 from finsler.mesh.topology import edges, nonmanifold_edges
@@ -128,7 +128,9 @@ class _Tracer:
         self.across = np.full(3 * mesh.n_faces, -1, dtype=np.int64)
         self.across[pairs[:, 0]] = pairs[:, 1]
         self.across[pairs[:, 1]] = pairs[:, 0]
-        self.apex = opposite_vertices(mesh)
+        corners = opposite_corners(mesh)
+        self.apex = np.where(corners >= 0, mesh.faces.ravel()[corners], -1)
+        self.trust = trusted_share(typical_jump(metric))
         self.left: set[int] = set()
         self.returns = 0
         self.points: list[FloatArray] = []
@@ -176,8 +178,8 @@ class _Tracer:
         beyond = int(self.apex[face, (side + 2) % 3])
         a, b, far = (self.mesh.vertices[[v]] for v in (i, j, max(beyond, 0)))
         geometry = update_geometry(self.metric, np.array([face]), a, b, here[None], far)[0]
-        later = self.distance[beyond] if beyond >= 0 else np.inf
-        time, share = corner_update(geometry, self.distance[i], self.distance[j], later)
+        later = self.distance[beyond] if beyond >= 0 else np.nan
+        time, share = corner_update(geometry, self.distance[i], self.distance[j], later, self.trust)
         if share < _SNAP:
             return time, face, _Place(vertex=i)
         if share > 1.0 - _SNAP:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames
+from finsler.mesh.arguments import per_face
 from finsler.mesh.measures import TangentBasis, face_basis
 from finsler.mesh.trimesh import TriMesh, require_same_mesh
 from finsler.typing import FloatArray
@@ -25,9 +26,9 @@ class RandersMetric:
     Parameters
     ----------
     mesh : TriMesh
-    M : (m, 2, 2) or (m, 3, 3)
+    M : (m, 2, 2) or (m, 3, 3), or one for all faces
         Symmetric positive definite on each tangent plane.
-    omega : (m, 2) or (m, 3)
+    omega : (m, 2) or (m, 3), or one for all faces
         Tangent covector, identified with a vector through the Euclidean product.
     basis : TangentBasis, optional
         Orthonormal tangent basis in which the 2×2 form is written; by default that of
@@ -71,7 +72,7 @@ class RandersMetric:
         set_field = object.__setattr__
         set_field(self, "mesh", mesh)
         set_field(self, "basis", basis)
-        set_field(self, "M", _tangent_tensor(M, mesh, basis))
+        set_field(self, "M", _tangent_tensor(M, mesh, basis, "M"))
         set_field(self, "omega", _tangent_vector(omega, mesh, basis, "omega"))
         _require_positive(self.M)
         if check:
@@ -133,7 +134,7 @@ class RandersMetric:
         Inverse of [`wind`][finsler.metric.randers.RandersMetric.wind].
         """
         basis = face_basis(mesh) if basis is None else basis
-        h2 = _tangent_tensor(h, mesh, basis)
+        h2 = _tangent_tensor(h, mesh, basis, "h")
         w2 = _tangent_vector(wind, mesh, basis, "wind")
         _require_positive(h2)
         lowered = _apply(h2, w2)
@@ -157,7 +158,7 @@ class RandersMetric:
         lam = self.margin()
         outer = np.einsum("fi,fj->fij", self.omega, self.omega)
         h = lam[:, None, None] * (self.M - outer)
-        return h, -_apply(_inverse(self.M), self.omega) / lam[:, None]
+        return h, -_apply(inverse_2x2(self.M), self.omega) / lam[:, None]
 
     def norm(self, vectors: ArrayLike) -> FloatArray:
         """F(v) of one vector a face, (m, 2) in `basis` or (m, 3); returns (m,)."""
@@ -171,7 +172,7 @@ class RandersMetric:
         With λ = 1 − ⟨ω, M⁻¹ω⟩: M* = (λM⁻¹ + M⁻¹ω(M⁻¹ω)ᵀ)/λ², ω* = −M⁻¹ω/λ.
         """
         lam = self.margin()[:, None]
-        inverse = _inverse(self.M)
+        inverse = inverse_2x2(self.M)
         raised = _apply(inverse, self.omega)
         outer = np.einsum("fi,fj->fij", raised, raised)
         tensor = (lam[..., None] * inverse + outer) / lam[..., None] ** 2
@@ -183,11 +184,11 @@ class RandersMetric:
 
     def inverse_tensor(self) -> FloatArray:
         """M⁻¹ per face, (m, 2, 2) in `basis`."""
-        return _inverse(self.M)
+        return inverse_2x2(self.M)
 
     def drift_squared(self) -> FloatArray:
         """⟨ω, M⁻¹ω⟩ = ‖ω‖²_{M⁻¹} per face, (m,): 0 where F is symmetric, 1 where it degenerates."""
-        return np.asarray(drift_squared(_inverse(self.M), self.omega))
+        return np.asarray(drift_squared(inverse_2x2(self.M), self.omega))
 
     def margin(self) -> FloatArray:
         """λ = 1 − ⟨ω, M⁻¹ω⟩ per face, (m,): how far the metric is from losing validity."""
@@ -204,7 +205,7 @@ class RandersMetric:
         It equals M⁻¹/λ: ω enters by a scalar factor alone (docs/mathematics.md, section 3), and
         that is how it is computed.
         """
-        tensor = _inverse(self.M) / self.margin()[:, None, None]
+        tensor = inverse_2x2(self.M) / self.margin()[:, None, None]
         axes = np.stack([self.basis.first, self.basis.second], axis=1)
         return np.asarray(np.einsum("fai,fab,fbj->fij", axes, tensor, axes, optimize=True))
 
@@ -251,19 +252,15 @@ def face_field(value: float | FloatArray, mesh: TriMesh, name: str) -> FloatArra
     return np.broadcast_to(values, (mesh.n_faces,))
 
 
-def _tangent_tensor(value: ArrayLike, mesh: TriMesh, basis: TangentBasis) -> FloatArray:
-    tensor = np.asarray(value, dtype=np.float64)
+def _tangent_tensor(value: ArrayLike, mesh: TriMesh, basis: TangentBasis, name: str) -> FloatArray:
     m = mesh.n_faces
-    if tensor.shape not in ((m, 2, 2), (m, 3, 3)):
-        raise InputError(f"M must have shape ({m}, 2, 2) or ({m}, 3, 3), not {tensor.shape}")
-    if not np.isfinite(tensor).all():
-        raise InputError("M holds values that are not finite")
+    tensor = per_face(value, m, ((2, 2), (3, 3)), name)
     if tensor.shape[1] == 2:
         tensor = distinct_rows(tensor)
     skew = np.abs(tensor - np.swapaxes(tensor, 1, 2)).max(axis=(1, 2))
     size = np.abs(tensor).max(axis=(1, 2))
     if not (skew <= 1e-9 * size).all():
-        raise InputError(f"M of face {int(np.argmax(skew - 1e-9 * size))} is not symmetric")
+        raise InputError(f"{name} of face {int(np.argmax(skew - 1e-9 * size))} is not symmetric")
     if tensor[0].size == 9:
         axes = np.stack([basis.first, basis.second], axis=1)
         tensor = np.einsum("fai,fij,fbj->fab", axes, tensor, axes, optimize=True)
@@ -271,12 +268,7 @@ def _tangent_tensor(value: ArrayLike, mesh: TriMesh, basis: TangentBasis) -> Flo
 
 
 def _tangent_vector(value: ArrayLike, mesh: TriMesh, basis: TangentBasis, name: str) -> FloatArray:
-    vector = np.asarray(value, dtype=np.float64)
-    m = mesh.n_faces
-    if vector.shape not in ((m, 2), (m, 3)):
-        raise InputError(f"{name} must have shape ({m}, 2) or ({m}, 3), not {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise InputError(f"{name} holds values that are not finite")
+    vector = per_face(value, mesh.n_faces, ((2,), (3,)), name)
     return basis.coordinates(vector) if vector[0].size == 3 else vector
 
 
@@ -285,7 +277,7 @@ def distinct_rows(array: FloatArray) -> FloatArray:
     return array[:1] if array.strides[0] == 0 else array
 
 
-def _inverse(tensor: FloatArray) -> FloatArray:
+def inverse_2x2(tensor: FloatArray) -> FloatArray:
     """Inverse of symmetric 2×2 tensors in closed form, far cheaper than a LAPACK call for each."""
     rows = distinct_rows(tensor)
     a, b, d = rows[:, 0, 0], rows[:, 0, 1], rows[:, 1, 1]
