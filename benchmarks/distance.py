@@ -30,7 +30,6 @@ from threadpoolctl import threadpool_limits
 
 from common import peak_memory_gib, print_table, save
 from finsler import RandersHeat, RandersMetric, TriMesh, geodesic_path, primitives
-from finsler.analysis import _compiled
 from finsler.analysis.eikonal import Eikonal
 from finsler.mesh.measures import face_normals
 from finsler.solvers.factor import _superlu_factor
@@ -123,12 +122,8 @@ def eikonal(size: int, strength: float) -> Result:
     before = peak_memory_gib()
     solver = Eikonal.of(metric)
     source = np.array([0])
-    distance = solver.distance(source)
+    distance, visits = solver.march(source)
     added = peak_memory_gib() - before
-    found = np.full(mesh.n_vertices, np.inf)
-    found[0] = 0.0
-    tables = solver.start, solver.corner, solver.geometry, solver.apex
-    visits = _compiled.march(mesh.faces, *tables, solver.width, found)
     target = int(np.argmax(distance))
     path = geodesic_path(metric, distance, 0, target)
     assert abs(path.length / distance[target] - 1.0) < 0.05, "a path must be as long as it says"

@@ -10,7 +10,7 @@ from finsler.typing import BoolArray, FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
 # Vertices of the open band in a ring; those that wait for later; whether a vertex waits; head and
-# tail of the ring and the number that wait for later; the end of the open band.
+# tail of the ring, the number that wait for later and that of visits; the end of the open band.
 Queue = tuple[IntArray, IntArray, BoolArray, IntArray, FloatArray]
 
 # Share of an edge to which the time at the corner across it must fit a virtual source, and how many
@@ -162,14 +162,14 @@ def march(
     """
     ring, later, waiting, counts, limit = queue
     size = len(ring)
-    visits = 0
+    last = counts[3] + most
     while counts[0] != counts[1] or counts[2] > 0:
         if counts[0] == counts[1]:
             _open_band(distance, width, queue)
         while counts[0] != counts[1]:
-            if visits >= most:
+            if counts[3] >= last:
                 return False
-            visits += 1
+            counts[3] += 1
             v = ring[counts[0]]
             counts[0] = (counts[0] + 1) % size
             waiting[v] = False

@@ -74,7 +74,11 @@ class Eikonal:
         return cls(mesh, start, corner, geometry, across, trusted_share(jump), width)
 
     def distance(self, sources: IntArray) -> FloatArray:
-        """Distance from a set of vertices, (n,).
+        """Distance from a set of vertices, (n,)."""
+        return self.march(sources)[0]
+
+    def march(self, sources: IntArray) -> tuple[FloatArray, int]:
+        """Distance from a set of vertices, (n,), and how many visits to vertices it took.
 
         Raises
         ------
@@ -89,7 +93,7 @@ class Eikonal:
         waiting, later = np.isfinite(times), np.zeros(n, dtype=np.int64)
         first = np.flatnonzero(waiting)
         later[: len(first)] = first
-        counts = np.array([0, 0, len(first)])
+        counts = np.array([0, 0, len(first), 0])
         queue = np.zeros(n + 1, dtype=np.int64), later, waiting, counts, np.full(1, -np.inf)
         fixed = self.mesh.faces, self.start, self.corner, self.geometry, self.across
         for tolerance, visits in _SCHEDULE:
@@ -97,7 +101,7 @@ class Eikonal:
             while left > 0:
                 most = min(left, _CHUNK)
                 if march(*fixed, self.trust, self.width, times, queue, tolerance, most):
-                    return times
+                    return times, int(counts[3])
                 left -= most
         raise ConvergenceError(
             f"arrival times do not settle in {_SCHEDULE[-1][1]} visits a vertex: omega is too close"
