@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from common import peak_memory_gib, print_table, save
 from finsler import RandersHeat, RandersMetric, TriMesh, geodesic_path, primitives
+from finsler.analysis import _compiled
 from finsler.analysis.eikonal import Eikonal
 from finsler.mesh.measures import face_normals
 from finsler.solvers.factor import _superlu_factor
