@@ -10,7 +10,7 @@ from compared import undisturbed
 from disturbed import COMMANDS, Fault, finish, settings, start, wait_for
 
 from finsler.errors import InputError
-from finsler.nn.training.folder import alone
+from finsler.nn.training.folder import locked
 from finsler.storage.files import write_bytes
 
 
@@ -71,11 +71,11 @@ def test_two_at_once(calm, tmp_path, name):
 def test_one_training_in_a_folder(calm, tmp_path):
     folder = calm.prepared("train", tmp_path)
     (folder / "run").mkdir()
-    with alone(folder / "run"):
+    with locked(folder / "run"):
         code, told = finish(folder, *COMMANDS["train"])
         assert (code, told.count("\n")) == (2, 1), told
         assert "another process works in this folder" in told
-        with pytest.raises(InputError, match="another process"), alone(folder / "run"):
+        with pytest.raises(InputError, match="another process"), locked(folder / "run"):
             pass
     assert finish(folder, *COMMANDS["train"])[0] == 0
     assert calm.differences("train", folder) == []

@@ -63,8 +63,8 @@ def test_pattern_is_that_of_the_stack_and_places_name_pairs_of_corners():
         assert np.array_equal(getattr(GEOMETRY, name).numpy(), getattr(stack, name)), name
     assert GEOMETRY.indices.dtype == torch.int32
     faces = torch.tensor(MESH.faces)
-    assert torch.equal(GEOMETRY.rows[GEOMETRY.places], faces[:, :, None].expand(-1, 3, 3))
-    columns = GEOMETRY.indices.long()[GEOMETRY.places]
+    assert torch.equal(GEOMETRY.rows[GEOMETRY.entry_indices], faces[:, :, None].expand(-1, 3, 3))
+    columns = GEOMETRY.indices.long()[GEOMETRY.entry_indices]
     assert torch.equal(columns, faces[:, None, :].expand(-1, 3, 3))
 
 

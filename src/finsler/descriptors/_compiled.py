@@ -15,18 +15,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from finsler.descriptors._compiled_qr import extreme_axes_qr
+from finsler.descriptors.shot import CLOSE, MEDIAN_POINTS, ROUNDING, SWEEPS
 from finsler.typing import FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
-
-# Shares of the radius, of a bin or of a sector below which a number counts as zero, so that
-# rounding does not decide on which side of a border a point of a regular mesh lies.
-CLOSE = 1e-9
-# Share of the trace below which an entry of a covariance counts as zero.
-ROUNDING = 1e-14
-# How many points around the median distance decide where all neighbours are undecided.
-MEDIAN_POINTS = 5
-SWEEPS = 6
 
 
 class Cells(NamedTuple):

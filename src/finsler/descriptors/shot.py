@@ -19,6 +19,15 @@ from finsler.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from finsler.descriptors._compiled import Cells
 
+# Shares of the radius, of a bin or of a sector below which a number counts as zero, so that
+# rounding does not decide on which side of a border a point of a regular mesh lies.
+CLOSE = 1e-9
+# Share of the trace below which an entry of a covariance counts as zero.
+ROUNDING = 1e-14
+# How many points around the median distance decide where all neighbours are undecided.
+MEDIAN_POINTS = 5
+# Of Jacobi rotations.
+SWEEPS = 6
 # Cubes a point, at most: a small radius must not ask for more memory than the mesh itself.
 _CELLS = 16
 # Far above what tells normals apart, and low enough that nothing is computed for hours.
@@ -118,10 +127,21 @@ def shot(
         )
     cells, vertices = _cells(mesh, radius, min_neighbors, as_released)
     out = np.zeros((mesh.n_vertices, values))
-    rings = (7, bins) if as_released else (8, bins + 1)
+    rings = bin_rings(bins, as_released=as_released)
     axes = frames.axes[vertices]
     _compiled.describe(cells, axes, radius, bins, min_neighbors, rings, vertices, out)
     return out.astype(dtype, copy=False)
+
+
+def bin_rings(bins: int, *, as_released: bool) -> tuple[int, int]:
+    """Numbers of sectors and of levels after which neighbouring bins start again."""
+    return (7, bins) if as_released else (8, bins + 1)
+
+
+def require_neighbors(min_neighbors: int) -> None:
+    """Raise where frames could be made of too few neighbours."""
+    if min_neighbors < 3:
+        raise InputError(f"min_neighbors is {min_neighbors}; a frame needs at least 3")
 
 
 def shot_frames(
@@ -177,8 +197,7 @@ def _cells(
 
     if not 0.0 < radius < np.inf:
         raise InputError(f"radius is {radius}; it must be positive and finite")
-    if min_neighbors < 3:
-        raise InputError(f"min_neighbors is {min_neighbors}; a frame needs at least 3")
+    require_neighbors(min_neighbors)
     warn_of({"inconsistent_edges": len(inconsistent_edges(mesh))})
     normals = _mean_normals(mesh) if as_released else vertex_normals(mesh)
     present = np.flatnonzero(normals.any(axis=1))

@@ -90,7 +90,7 @@ def assemble_torch(geometry: MeshGeometry, diffusivity: Tensor) -> Tensor:
     d11, d12, d21, d22 = diffusivity[..., None, None].flatten(2, 3).unbind(2)
     elements = d11 * xx + 0.5 * (d12 + d21) * xy + d22 * yy
     values = elements.new_zeros(len(elements), len(geometry.indices))
-    return values.index_add(1, geometry.places.flatten(), elements.flatten(1))
+    return values.index_add(1, geometry.entry_indices.flatten(), elements.flatten(1))
 
 
 def rescale_torch(

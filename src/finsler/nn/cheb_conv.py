@@ -91,12 +91,12 @@ class AnisotropicChebConv(nn.Module):
             )
         stored = x.dtype if self.storage is None else self.storage
         if channels >= out:
-            found = clenshaw(self._terms(x.to(stored)), operators, backend=self.backend)
+            sums = clenshaw(self._terms(x.to(stored)), operators, backend=self.backend)
         else:
             z = chebyshev(x, operators, order, backend=self.backend, dtype=stored)
             weight = self.weight.to(stored).permute(1, 2, 0, 3).reshape(-1, out)
-            found = (z.reshape(len(x), -1) @ weight).to(x.dtype)
-        return found if self.bias is None else found + self.bias
+            sums = (z.reshape(len(x), -1) @ weight).to(x.dtype)
+        return sums if self.bias is None else sums + self.bias
 
     def _terms(self, x: Tensor) -> Tensor:
         """X C_{θ,s}, (n, S, a, c); in memory as the device's recurrence reads them fastest."""

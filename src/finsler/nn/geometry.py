@@ -15,7 +15,7 @@ from finsler.operator.stiffness import assemble
 
 @dataclass(frozen=True, eq=False)
 class MeshGeometry:
-    """What the assembly needs of a mesh, as tensors made once.
+    """What the assembly needs of a mesh, as tensors.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class MeshGeometry:
         Row of each entry.
     diagonal : (n,) int64
         Where the diagonal entries are.
-    places : (m, 3, 3) int64
+    entry_indices : (m, 3, 3) int64
         Where the entry of two corners of a face is.
     gradients : (m, 3, 2)
         Gradients of the hat functions of the corners, in the tangent basis of the face.
@@ -38,7 +38,7 @@ class MeshGeometry:
     indices: Tensor
     rows: Tensor
     diagonal: Tensor
-    places: Tensor
+    entry_indices: Tensor
     gradients: Tensor
     areas: Tensor
     mass: Tensor
@@ -63,20 +63,20 @@ class MeshGeometry:
             A face has no area or a vertex no face.
         """
         basis = face_basis(mesh) if basis is None else basis
-        made = assemble(mesh, basis, np.array([[[1.0, 0.0, 1.0]]]))
+        pattern = assemble(mesh, basis, np.array([[[1.0, 0.0, 1.0]]]))
         n = mesh.n_vertices
-        rows = np.repeat(np.arange(n), np.diff(made.indptr))
+        rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
         pairs = mesh.faces[:, :, None] * n + mesh.faces[:, None, :]
         axes = np.stack([basis.first, basis.second], axis=1)
         geometry = cls(
-            indptr=torch.from_numpy(made.indptr),
-            indices=torch.from_numpy(made.indices),
+            indptr=torch.from_numpy(pattern.indptr),
+            indices=torch.from_numpy(pattern.indices),
             rows=torch.from_numpy(rows),
-            diagonal=torch.from_numpy(made.diagonal).long(),
-            places=torch.from_numpy(np.searchsorted(rows * n + made.indices, pairs)),
+            diagonal=torch.from_numpy(pattern.diagonal).long(),
+            entry_indices=torch.from_numpy(np.searchsorted(rows * n + pattern.indices, pairs)),
             gradients=torch.from_numpy(np.einsum("fci,fxi->fcx", hat_gradients(mesh), axes)),
             areas=torch.from_numpy(face_areas(mesh)),
-            mass=torch.from_numpy(made.mass),
+            mass=torch.from_numpy(pattern.mass),
         )
         return geometry.to(device, dtype)
 

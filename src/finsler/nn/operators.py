@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import accumulate
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from finsler.data.store import PreparedShape
 from finsler.errors import InputError
-
-if TYPE_CHECKING:
-    from finsler.data.store import PreparedShape
-    from finsler.operator.rescale import ChebyshevOperators
+from finsler.operator.rescale import ChebyshevOperators
 
 
 @dataclass(frozen=True, eq=False)
 class OperatorStack:
-    """Operators L̂_θ with spectrum in [−1, 1]; several shapes lie side by side.
+    """Operators L̂_θ, rescaled for Chebyshev polynomials; several shapes lie side by side.
+
+    The values need not be symmetric in any sense: gradients go through the transposed values.
 
     Attributes
     ----------
@@ -85,10 +85,8 @@ class OperatorStack:
             return stacks[0]
         if len({stack.angles for stack in stacks}) != 1:
             raise InputError("shapes of one batch must have operators for the same angles")
-        firsts, starts = [0], [0]
-        for stack in stacks:
-            firsts.append(firsts[-1] + stack.n)
-            starts.append(starts[-1] + len(stack.indices))
+        firsts = [0, *accumulate(stack.n for stack in stacks)]
+        starts = [0, *accumulate(len(stack.indices) for stack in stacks)]
         parts = list(zip(stacks, firsts, starts, strict=False))
         pointers = [stack.indptr[:-1] + start for stack, _, start in parts]
         last = stacks[0].indptr.new_tensor([starts[-1]])
@@ -112,10 +110,5 @@ class OperatorStack:
 
     def to(self, device: torch.device | str) -> OperatorStack:
         """The same on a device."""
-        return replace(
-            self,
-            indptr=self.indptr.to(device),
-            indices=self.indices.to(device),
-            values=self.values.to(device),
-            transpose=self.transpose.to(device),
-        )
+        tensors = ("indptr", "indices", "values", "transpose")
+        return replace(self, **{name: getattr(self, name).to(device) for name in tensors})

@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from finsler.errors import InputError
 from finsler.nn.operators import OperatorStack
+from finsler.nn.sparse import sorted_coo
 
 BACKENDS = ("auto", "compiled", "triton", "torch")
 
@@ -111,14 +112,12 @@ class _Chebyshev(torch.autograd.Function):
 
 def _values_gradient(operators: OperatorStack, z: Tensor, b: Tensor, *, z_in_rows: bool) -> Tensor:
     """Gradient (a, nnz) from z_s and b_s, (n, S, a, c), one taken at i and the other at j."""
-    counts = operators.indptr.diff()
-    rows = torch.arange(operators.n, device=counts.device).repeat_interleave(counts)
-    columns = operators.indices.long()
+    rows, columns = _entries(operators)
     at_z, at_b = (rows, columns) if z_in_rows else (columns, rows)
     total = z.new_zeros((len(columns), z.shape[2]), dtype=operators.values.dtype)
     for s in range(z.shape[1] - 1):
-        found = (z[:, s][at_z] * b[:, s + 1][at_b]).sum(2, dtype=total.dtype)
-        total += found if s == 0 else 2.0 * found
+        product = (z[:, s][at_z] * b[:, s + 1][at_b]).sum(2, dtype=total.dtype)
+        total += product if s == 0 else 2.0 * product
     return total.T
 
 
@@ -191,12 +190,15 @@ def _chebyshev(
 
 def _matrices(operators: OperatorStack, values: Tensor) -> list[Tensor]:
     """The operators as sparse tensors, one for each angle."""
+    indices, shape = torch.stack(_entries(operators)), (operators.n, operators.n)
+    return [sorted_coo(indices, of_angle, shape) for of_angle in values]
+
+
+def _entries(operators: OperatorStack) -> tuple[Tensor, Tensor]:
+    """Rows and columns (nnz,) of the entries."""
     counts = operators.indptr.diff()
     rows = torch.arange(operators.n, device=counts.device).repeat_interleave(counts)
-    places = torch.stack([rows, operators.indices.long()])
-    shape = (operators.n, operators.n)
-    with torch.sparse.check_sparse_tensor_invariants(True):  # type: ignore[no-untyped-call]
-        return [torch.sparse_coo_tensor(places, v, shape, is_coalesced=True) for v in values]
+    return rows, operators.indices.long()
 
 
 def _times(matrices: list[Tensor], functions: Tensor) -> Tensor:

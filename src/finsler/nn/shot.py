@@ -1,7 +1,4 @@
-"""SHOT for many shapes at once, on the CPU or an accelerator, from arrays alone.
-
-The definition, and how ties and borders are treated, are those of `finsler.descriptors.shot`.
-"""
+"""SHOT for many shapes at once, on the CPU or an accelerator; defined as in descriptors/shot.py."""
 
 from __future__ import annotations
 
@@ -13,14 +10,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from finsler.descriptors.shot import (
+    CLOSE,
+    MEDIAN_POINTS,
+    ROUNDING,
+    SWEEPS,
+    bin_rings,
+    require_neighbors,
+)
 from finsler.errors import InputError
 
-# Shares of the radius, of a bin or of a sector below which a number counts as zero.
-_CLOSE = {torch.float64: 1e-9, torch.float32: 4e-6}
-# Share of the trace below which an entry of a covariance counts as zero.
-_ROUNDING = 1e-14
-_MEDIAN_POINTS = 5
-_SWEEPS = 6
+# What counts as zero, as a share: single precision carries fewer digits.
+_CLOSE = {torch.float64: CLOSE, torch.float32: 4e-6}
 # Distances held at once for each pair that is worked on: few of them are within the radius.
 _DISTANCES = 16
 
@@ -38,9 +39,8 @@ def shot_torch(
 ) -> Tensor:
     """[`finsler.shot`][finsler.shot] of one shape or of several side by side.
 
-    In float64 it agrees with the compiled function to 1e-8 (no part of it is random, but sums on an
-    accelerator come in any order). In float32 a neighbour nearer to the border of a bin than
-    rounding can change bins; covariances are summed in float64 all the same.
+    In float64 it agrees with the compiled function to 1e-8. In float32 a neighbour nearer to the
+    border of a bin than rounding can change bins; covariances are summed in float64 all the same.
 
     Parameters
     ----------
@@ -52,12 +52,10 @@ def shot_torch(
         In the unit of the vertices.
     bins, min_neighbors, as_released
         As in `finsler.shot`, but for the sign of an axis at a tie in `as_released`.
-    sizes : number of vertices of each shape, optional
-        By default all vertices are one shape.
+    sizes : number of vertices of each shape; by default all are one shape
     chunk : int
-        Largest number of pairs of neighbours worked on at once (a single vertex may exceed it).
-        Needs at most about 1000 · chunk bytes, and mostly a quarter of that; a larger one keeps an
-        accelerator busier.
+        Pairs of neighbours worked on at once (a single vertex may exceed it), in at most about
+        1000 · chunk bytes; a larger one keeps an accelerator busier.
 
     Returns
     -------
@@ -70,7 +68,6 @@ def shot_torch(
 
     Examples
     --------
-    >>> import torch
     >>> from finsler import primitives
     >>> mesh = primitives.sphere(4)
     >>> vertices, faces = torch.tensor(mesh.vertices), torch.tensor(mesh.faces)
@@ -83,21 +80,11 @@ def shot_torch(
     _check(vertices, faces, radii, sizes, bins, min_neighbors, chunk)
     normals = _vertex_normals(vertices, faces.long(), weighted=not as_released)
     counts = torch.tensor(sizes, device=vertices.device)
-    reach = torch.tensor(radii, dtype=vertices.dtype, device=vertices.device)
-    reach = reach.repeat_interleave(counts)
-    rings = (7, bins) if as_released else (8, bins + 1)
-    out = vertices.new_zeros(len(vertices), 32 * (bins + 1))
-    for block, i, j in _neighbor_blocks(vertices, normals, reach, sizes, chunk):
-        rows = i - block.start
-        delta = vertices[j] - vertices[i]
-        axes = _frames(delta, rows, normals[block], reach[block], squared=as_released)
-        axes = axes.to(vertices.dtype)
-        bin_index, weight = _votes(delta, normals[j], axes[rows], reach[i], bins, rings)
-        histogram = out[block].view(-1)
-        place = rows.repeat(5) * out.shape[1] + bin_index
-        histogram.index_add_(0, place, weight)
-        found = torch.bincount(rows, minlength=block.stop - block.start)
-        out[block] *= (found >= min_neighbors)[:, None]
+    reach = vertices.new_tensor(radii).repeat_interleave(counts)
+    out = vertices.new_empty(len(vertices), 32 * (bins + 1))
+    for block in _neighbor_blocks(vertices, normals, reach, sizes, chunk):
+        histograms, neighbors = _describe(block, vertices, normals, reach, bins, as_released)
+        out[block.vertices] = histograms * (neighbors >= min_neighbors)[:, None]
     return torch.nn.functional.normalize(out, dim=1, eps=torch.finfo(out.dtype).tiny)
 
 
@@ -107,6 +94,22 @@ class _Block(NamedTuple):
     vertices: slice
     i: Tensor
     j: Tensor
+
+
+def _describe(
+    block: _Block, vertices: Tensor, normals: Tensor, reach: Tensor, bins: int, as_released: bool
+) -> tuple[Tensor, Tensor]:
+    """Histograms (v, 32 (bins + 1)) of the vertices of a block, and how many neighbours voted."""
+    around, i, j = block
+    rows, n = i - around.start, around.stop - around.start
+    delta = vertices[j] - vertices[i]
+    axes = _frames(delta, rows, normals[around], reach[around], squared=as_released)
+    axes, rings = axes.to(vertices.dtype)[rows], bin_rings(bins, as_released=as_released)
+    bin_index, weight = _votes(delta, normals[j], axes, reach[i], bins, rings)
+    values = 32 * (bins + 1)
+    histograms = vertices.new_zeros(n * values)
+    histograms.index_add_(0, rows.repeat(5) * values + bin_index, weight)
+    return histograms.view(n, values), torch.bincount(rows, minlength=n)
 
 
 def _neighbor_blocks(
@@ -189,8 +192,8 @@ def _extreme_axes(entries: Tensor) -> tuple[Tensor, Tensor]:
     xx, xy, xz, yy, yz, zz = entries.unbind(1)
     a = {(0, 0): xx, (0, 1): xy, (0, 2): xz, (1, 1): yy, (1, 2): yz, (2, 2): zz}
     columns = list(torch.eye(3, dtype=xx.dtype, device=xx.device).expand(len(xx), 3, 3).unbind(2))
-    zero = _ROUNDING * (xx.abs() + yy.abs() + zz.abs())
-    for _ in range(_SWEEPS):
+    zero = ROUNDING * (xx.abs() + yy.abs() + zz.abs())
+    for _ in range(SWEEPS):
         for p, q in ((0, 1), (0, 2), (1, 2)):
             r = 3 - p - q
             rp, rq = (min(r, p), max(r, p)), (min(r, q), max(r, q))
@@ -241,11 +244,11 @@ def _pointed(
 
 def _median_range(distance: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Distances (n,) of the outer ones of the five neighbours around the median distance."""
-    ordered, place = distance.sort()
-    ordered = ordered[rows[place].argsort(stable=True)]
+    ordered, order = distance.sort()
+    ordered = ordered[rows[order].argsort(stable=True)]
     count = torch.bincount(rows, minlength=n)
     start = count.cumsum(0) - count
-    half = _MEDIAN_POINTS // 2
+    half = MEDIAN_POINTS // 2
     near = start + (count // 2 - half).clamp(min=0)
     far = start + torch.minimum(count // 2 + half, (count - 1).clamp(min=0))
     last = len(ordered) - 1
@@ -284,15 +287,15 @@ def _votes(
     step = torch.where(aside > 0.0, 1, rings[0] - 1)
     next_level = torch.where(above > 0.0, (level + 1) % rings[1], (level - 1).clamp(min=0))
 
-    def place(sector: Tensor, outer: Tensor, upper: Tensor, level: Tensor) -> Tensor:
+    def number(sector: Tensor, outer: Tensor, upper: Tensor, level: Tensor) -> Tensor:
         return ((sector * 2 + outer) * 2 + upper) * (bins + 1) + level
 
     bin_index = [
-        place(sector, outer, upper, level),
-        place(sector, outer, upper, next_level),
-        place(sector, 1 - outer, upper, level),
-        place(sector, outer, 1 - upper, level),
-        place((sector + step) % rings[0], outer, upper, level),
+        number(sector, outer, upper, level),
+        number(sector, outer, upper, next_level),
+        number(sector, 1 - outer, upper, level),
+        number(sector, outer, 1 - upper, level),
+        number((sector + step) % rings[0], outer, upper, level),
     ]
     inward = torch.where(outer == 0, beyond, -beyond).clamp(min=0.0)
     weight = [own, above.abs(), inward, flat.clamp(min=0.0), turned * aside.abs()]
@@ -335,8 +338,7 @@ def _check(
         )
     if not sizes or min(sizes) < 1 or sum(sizes) != len(vertices):
         raise InputError(
-            f"sizes sum to {sum(sizes)}, but there are {len(vertices)} vertices; give the number of"
-            " vertices of each shape"
+            f"sizes sum to {sum(sizes)}, not to {len(vertices)}, the number of vertices"
         )
     if len(radii) != len(sizes) or not all(0.0 < r < math.inf for r in radii):
         raise InputError(
@@ -345,5 +347,4 @@ def _check(
         )
     if bins < 1 or chunk < 1:
         raise InputError(f"bins is {bins} and chunk {chunk}; both must be at least 1")
-    if min_neighbors < 3:
-        raise InputError(f"min_neighbors is {min_neighbors}; a frame needs at least 3")
+    require_neighbors(min_neighbors)

@@ -42,8 +42,8 @@ def laplacian_to_torch(
     Examples
     --------
     >>> from finsler import lbo, primitives
-    >>> made = laplacian_to_torch(lbo(primitives.sphere(4)))
-    >>> tuple(made.stiffness.shape), made.mass.dtype
+    >>> laplacian = laplacian_to_torch(lbo(primitives.sphere(4)))
+    >>> tuple(laplacian.stiffness.shape), laplacian.mass.dtype
     ((162, 162), torch.float32)
     """
     mass = torch.as_tensor(laplacian.mass, dtype=dtype, device=device)
@@ -68,7 +68,11 @@ def matrix_to_torch(
     rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
     indices = torch.as_tensor(np.stack([rows, csr.indices]).astype(np.int64))
     values = torch.as_tensor(csr.data, dtype=dtype)
+    return sorted_coo(indices, values, csr.shape).to(device)
+
+
+def sorted_coo(indices: torch.Tensor, values: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """A sparse tensor of entries (2, nnz) that are sorted by row, then by column, none twice."""
     # Said through the context, which some releases ask for with a warning.
     with torch.sparse.check_sparse_tensor_invariants(True):  # type: ignore[no-untyped-call]
-        made = torch.sparse_coo_tensor(indices, values, csr.shape, is_coalesced=True)
-        return made.to(device)
+        return torch.sparse_coo_tensor(indices, values, shape, is_coalesced=True)

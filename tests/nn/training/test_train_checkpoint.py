@@ -66,14 +66,14 @@ def test_a_parameter_without_gradient_has_no_state(saved, tmp_path):
     assert again.state[first] == {} and again.state[second]["step"] == 1
 
 
-def test_every_flipped_byte_is_noticed(saved):
+def test_every_flipped_byte_is_detected(saved):
     path, *_ = saved
     whole = path.read_bytes()
     header = 8 + struct.unpack("<Q", whole[:8])[0]
-    places = [3, 20, header // 2, header - 30, header + 1, (header + len(whole)) // 2, -1]
-    for place in places:
+    offsets = [3, 20, header // 2, header - 30, header + 1, (header + len(whole)) // 2, -1]
+    for offset in offsets:
         damaged = bytearray(whole)
-        damaged[place] ^= 0x41
+        damaged[offset] ^= 0x41
         path.write_bytes(bytes(damaged))
         with pytest.raises(InputError, match=r"last\.safetensors: "):
             load_model(path)
@@ -99,7 +99,7 @@ def test_foreign_files(saved, store, tmp_path):
     with pytest.raises(InputError, match="the weights do not fit the network 'small'"):
         load_model(other)
     save_checkpoint(other, about, network)
-    with pytest.raises(InputError, match="holds weights alone"):
+    with pytest.raises(InputError, match="holds only weights"):
         Checkpoint.read(other).load(network, make_optimiser(network, CONFIG))
     (tmp_path / "last.safetensors").write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="no whole safetensors file"):

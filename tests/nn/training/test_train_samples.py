@@ -9,7 +9,7 @@ import torch
 from finsler.data.store.catalog import entry_path
 from finsler.data.store.entry import write_entry
 from finsler.errors import InputError
-from finsler.nn.training import MODELS, Sample, Samples, Stepper, TrainConfig, make_optimiser
+from finsler.nn.training import MODELS, About, Sample, Samples, Stepper, TrainConfig, make_optimiser
 from finsler.nn.training.distributed import share
 from finsler.nn.training.plan import epoch_batches, split
 
@@ -17,11 +17,10 @@ DOMAIN = MODELS["small"].domain
 CONFIG = TrainConfig(model="small", channels=4, layers=2, order=3, hidden=8, dropout=0.0)
 
 
-def make_samples(store, **changes):
-    settings = {"classes": 92, "in_channels": 3, "train_on": "named", "memory": 1.0}
-    return Samples(
-        store, DOMAIN, learned="abc", device=torch.device("cpu"), **{**settings, **changes}
-    )
+def make_samples(store, *, classes=92, in_channels=3, **settings):
+    config = dataclasses.replace(CONFIG, **{"memory": 1.0, **settings})
+    about = About(config, in_channels, classes, 2, store.config, "")
+    return Samples(store, about, learned="abc", device=torch.device("cpu"))
 
 
 def make_stepper(config=CONFIG):

@@ -30,7 +30,7 @@ def echo_histogram(x: Tensor, graph: SupportGraph, bins: int) -> Tensor:
 
     .. math:: E_i(z) = k |\sum_j w_j P_{i←j} X_j K(z - b r e^{i(θ - \arg X_j)})|
 
-    Each neighbour j votes with its vector, brought to i, at the place where it sees i when its own
+    Each neighbour j votes with its vector, brought to i, at the point where it sees i when its own
     vector points along the first axis; K shares a vote linearly among the four grid points around
     it, b is `bins`, and r a share of the radius. Votes outside the disk of bins are left out. The
     factor k keeps entries at the size of the vectors.
@@ -39,10 +39,10 @@ def echo_histogram(x: Tensor, graph: SupportGraph, bins: int) -> Tensor:
     side, k = 2 * bins + 3, len(disk_bins(bins))
     table = _bin_numbers(bins, x.device)
     unit = polar(x)[1]
-    place = torch.polar(bins * graph.r, graph.theta)[:, None] * unit[graph.columns].conj()
+    point = torch.polar(bins * graph.r, graph.theta)[:, None] * unit[graph.columns].conj()
     vote = torch.polar(graph.weight, graph.phi)[:, None] * x[graph.columns]
-    low_x, low_y = place.real.detach().floor(), place.imag.detach().floor()
-    share_x, share_y = place.real - low_x, place.imag - low_y
+    low_x, low_y = point.real.detach().floor(), point.imag.detach().floor()
+    share_x, share_y = point.real - low_x, point.imag - low_y
     corner = (low_x.long() + bins + 1) * side + low_y.long() + bins + 1
     # One more bin a channel takes the votes that are left out.
     first = graph.rows[:, None] * channels + torch.arange(channels, device=x.device)
@@ -53,8 +53,8 @@ def echo_histogram(x: Tensor, graph: SupportGraph, bins: int) -> Tensor:
         (side, share_x * (1.0 - share_y)),
         (side + 1, share_x * share_y),
     ):
-        found = table[(corner + step).clamp(max=side * side - 1)]
-        index = (first * (k + 1) + found).flatten()
+        bin_number = table[(corner + step).clamp(max=side * side - 1)]
+        index = (first * (k + 1) + bin_number).flatten()
         histogram = histogram.index_add(0, index, (vote * share).flatten())
     return k * histogram.view(n, channels, k + 1)[:, :, :k].abs()
 

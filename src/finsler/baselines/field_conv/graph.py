@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from finsler.analysis.log_maps import Support
 from finsler.baselines.field_conv.spread import Spread
+from finsler.data.store import PreparedShape
 from finsler.errors import InputError
 
-if TYPE_CHECKING:
-    from finsler.data.store import PreparedShape
+_NUMBERS = ("r", "theta", "direction", "phi", "weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +60,18 @@ class SupportGraph:
         """Put supports side by side."""
         if not supports:
             raise InputError("a graph needs at least one support")
-        sizes = tuple(support.n_vertices for support in supports)
-        rows, columns, offset = [], [], 0
-        for support, size in zip(supports, sizes, strict=True):
-            degree = torch.as_tensor(support.indptr).long().diff()
-            rows.append(torch.arange(offset, offset + size).repeat_interleave(degree))
-            columns.append(torch.as_tensor(support.indices).long() + offset)
-            offset += size
+        return cls.batch([cls._from_support(support, dtype) for support in supports])
 
-        def joined(name: str) -> Tensor:
-            return torch.cat([torch.as_tensor(getattr(s, name)) for s in supports]).to(dtype)
-
-        share = [torch.as_tensor(s.r).to(dtype) / s.radius for s in supports]
+    @classmethod
+    def _from_support(cls, support: Support, dtype: torch.dtype) -> SupportGraph:
+        numbers = {name: torch.as_tensor(getattr(support, name)).to(dtype) for name in _NUMBERS}
+        numbers["r"] = (numbers["r"] / support.radius).clamp(max=1.0)
+        degree = torch.as_tensor(support.indptr).long().diff()
         return cls(
-            rows=torch.cat(rows),
-            columns=torch.cat(columns),
-            r=torch.cat(share).clamp(max=1.0),
-            theta=joined("theta"),
-            direction=joined("direction"),
-            phi=joined("phi"),
-            weight=joined("weight"),
-            sizes=sizes,
+            rows=torch.arange(support.n_vertices).repeat_interleave(degree),
+            columns=torch.as_tensor(support.indices).long(),
+            sizes=(support.n_vertices,),
+            **numbers,
         )
 
     @classmethod
@@ -98,25 +89,19 @@ class SupportGraph:
         """Several shapes side by side; they do not see each other."""
         if len(graphs) == 1:
             return graphs[0]
-        firsts = [0]
-        for graph in graphs:
-            firsts.append(firsts[-1] + graph.n_vertices)
+        firsts = [0, *accumulate(graph.n_vertices for graph in graphs)]
 
-        def joined(name: str, shifted: bool = False) -> Tensor:
+        def joined(name: str, *, shifted: bool = False) -> Tensor:
             parts = [getattr(graph, name) for graph in graphs]
             if shifted:
                 parts = [part + first for part, first in zip(parts, firsts, strict=False)]
             return torch.cat(parts)
 
         return cls(
-            rows=joined("rows", True),
-            columns=joined("columns", True),
-            r=joined("r"),
-            theta=joined("theta"),
-            direction=joined("direction"),
-            phi=joined("phi"),
-            weight=joined("weight"),
+            rows=joined("rows", shifted=True),
+            columns=joined("columns", shifted=True),
             sizes=tuple(size for graph in graphs for size in graph.sizes),
+            **{name: joined(name) for name in _NUMBERS},
         )
 
     @property
@@ -126,16 +111,8 @@ class SupportGraph:
 
     def to(self, device: torch.device | str) -> SupportGraph:
         """The same graph on a device."""
-        return SupportGraph(
-            rows=self.rows.to(device),
-            columns=self.columns.to(device),
-            r=self.r.to(device),
-            theta=self.theta.to(device),
-            direction=self.direction.to(device),
-            phi=self.phi.to(device),
-            weight=self.weight.to(device),
-            sizes=self.sizes,
-        )
+        moved = {name: getattr(self, name).to(device) for name in ("rows", "columns", *_NUMBERS)}
+        return SupportGraph(sizes=self.sizes, **moved)
 
     def convolutions(self, band: int, rings: int) -> Spread:
         """Sums over supports for each frequency m = -band..band and ring.

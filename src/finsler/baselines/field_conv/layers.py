@@ -148,8 +148,8 @@ class Lift(nn.Module):
         values = torch.complex(scalars, torch.zeros_like(scalars))
         # One more channel of ones: the sums of the weights themselves.
         values = torch.cat([values, torch.ones_like(values[:, :1])], dim=1)
-        found = graph.averages(self.rings)(torch.stack([values, values], dim=1))
-        mean, slope = found.view(len(values), 2, self.rings, -1).unbind(1)
+        sums = graph.averages(self.rings)(torch.stack([values, values], dim=1))
+        mean, slope = sums.view(len(values), 2, self.rings, -1).unbind(1)
         slope = slope[..., :-1] - slope[..., -1:] * values[:, None, :-1]
         _, direction = polar(slope.flatten(1) @ self.gradient())
         length: Tensor = (mean[..., :-1].flatten(1) @ self.mean()).real

@@ -100,18 +100,18 @@ class FieldConvNet(nn.Module):
         for pair, shortcut in enumerate(self.shortcuts):
             y = self.blocks[2 * pair](x, graph)
             x = self.blocks[2 * pair + 1](y, graph) + shortcut(x)
-        found: Tensor = self.head(self.echo(x, graph))
-        return found
+        read: Tensor = self.head(self.echo(x, graph))
+        return read
 
 
 def rotate(
     vertices: Tensor, generator: torch.Generator | None = None, *, degrees: float = 45.0
 ) -> Tensor:
     """Vertices (n, 3) turned about the x, y and z axis by random angles of at most `degrees`."""
-    place: Any = {"dtype": torch.float64, "device": vertices.device}
-    angles = torch.rand(3, generator=generator, **place) * 2.0 - 1.0
+    options: Any = {"dtype": torch.float64, "device": vertices.device}
+    angles = torch.rand(3, generator=generator, **options) * 2.0 - 1.0
     cosine, sine = (angles * math.radians(degrees)).cos(), (angles * math.radians(degrees)).sin()
-    turn = torch.eye(3, **place)
+    turn = torch.eye(3, **options)
     for axis in range(3):
         c, s, one, zero = cosine[axis], sine[axis], cosine.new_ones(()), cosine.new_zeros(())
         step = torch.stack([one, zero, zero, zero, c, -s, zero, s, c]).view(3, 3)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from finsler.errors import InputError
+from finsler.nn.sparse import sorted_coo
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,8 @@ class Spread:
         matrices, adjoints = [], []
         for entry in entries:
             value = entry[pair] * hat
-            matrices.append(_coo(indices, value, (n * rings, n)))
-            adjoints.append(_coo(turned, value[back].conj().resolve_conj(), (n, n * rings)))
+            matrices.append(sorted_coo(indices, value, (n * rings, n)))
+            adjoints.append(sorted_coo(turned, value[back].conj().resolve_conj(), (n, n * rings)))
         return cls(rings, tuple(matrices), tuple(adjoints), None, None)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -128,10 +129,3 @@ def _pointers(sorted_rows: Tensor, n: int) -> Tensor:
     """Where each of n rows begins, (n + 1,)."""
     counts = torch.bincount(sorted_rows, minlength=n)
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)]).int()
-
-
-def _coo(indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A matrix from entries sorted by row, then by column."""
-    # Said through the context, which some releases ask for with a warning.
-    with torch.sparse.check_sparse_tensor_invariants(True):  # type: ignore[no-untyped-call]
-        return torch.sparse_coo_tensor(indices, values, shape, is_coalesced=True)

@@ -68,7 +68,7 @@ def save_checkpoint(
     network: nn.Module,
     optimiser: torch.optim.Optimizer | None = None,
 ) -> None:
-    """Write a checkpoint, whole or not at all; without an optimiser it holds the weights alone."""
+    """Write a checkpoint, whole or not at all; without an optimiser it holds weights only."""
     from safetensors.torch import save
 
     tensors = {_NETWORK + name: tensor for name, tensor in network.state_dict().items()}
@@ -126,7 +126,7 @@ class Checkpoint:
             return
         state = self._part(_OPTIMISER)
         if not state:
-            raise InputError(f"{self.path}: the checkpoint holds weights alone; it cannot go on")
+            raise InputError(f"{self.path}: the checkpoint holds only weights; it cannot go on")
         for name, parameter in network.named_parameters():
             # A parameter that had no gradient has no state.
             optimiser.state[parameter] = {

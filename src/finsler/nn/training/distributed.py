@@ -70,18 +70,18 @@ def share(items: Sequence[_Item], rank: int, size: int) -> list[_Item]:
 
 
 @contextmanager
-def team(device: str) -> Iterator[Team]:
+def join_team(device: str) -> Iterator[Team]:
     """Join the other processes where there are any (RANK and WORLD_SIZE are set)."""
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    place = _device(device, int(os.environ.get("LOCAL_RANK", 0)))
+    chosen = _device(device, int(os.environ.get("LOCAL_RANK", 0)))
     if size == 1:
-        yield Team(0, 1, place)
+        yield Team(0, 1, chosen)
         return
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
-    torch.distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    torch.distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     try:
-        yield Team(rank, size, place)
+        yield Team(rank, size, chosen)
         # What holds the group must go before it does, or the process may abort when it ends.
         gc.collect()
         torch.distributed.barrier()

@@ -11,7 +11,7 @@ from finsler.errors import InputError
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Keep other processes that ask for it out of a folder.
 
     The lock goes with the process, however that ends; where the file system has no locks, there is

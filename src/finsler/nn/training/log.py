@@ -35,7 +35,7 @@ class Log:
         write_bytes(self._path, "".join(self._lines).encode())
         self._curves = _Curves.begin(folder / CURVES)
         if self._curves is None:
-            notify(f"TensorBoard is not installed; the curves are in {self._path} alone")
+            notify(f"TensorBoard is not installed; the curves are only in {self._path}")
             return
         for metrics in history:
             self._curves.add(metrics)

@@ -6,8 +6,8 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ from finsler.data.store import Store
 from finsler.errors import ConvergenceError, InputError
 from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
 from finsler.nn.training.config import TrainConfig
-from finsler.nn.training.distributed import Team, share, team
-from finsler.nn.training.folder import alone
+from finsler.nn.training.distributed import Team, join_team, share
+from finsler.nn.training.folder import locked
 from finsler.nn.training.graphs import GraphStepper
 from finsler.nn.training.log import CURVES, METRICS, Log, clear_curves
-from finsler.nn.training.models import model_named, outline, require_memory
+from finsler.nn.training.models import outline, require_memory
 from finsler.nn.training.plan import epoch_batches, split, torch_seed
 from finsler.nn.training.prediction import count_exact
 from finsler.nn.training.samples import Samples
@@ -76,31 +76,16 @@ def train(
     ConvergenceError
         A loss is not finite; the last checkpoint stays as it is.
     """
-    chosen = TrainConfig() if config is None else config
-    place = Path(folder)
-    with team(chosen.device) as crew, matrix_precision(chosen.precision):
+    chosen, path = TrainConfig() if config is None else config, Path(folder)
+    with join_team(chosen.device) as team, matrix_precision(chosen.precision):
         about = about_run(store, chosen)
-        with _entered(place, crew):
-            return _finished(_Run(store, place, about, crew, restart, notify), on_step, on_epoch)
-
-
-@contextmanager
-def _entered(folder: Path, crew: Team) -> Iterator[None]:
-    """Make the folder of a run, and keep other runs out of it."""
-    if not crew.leads:
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder):
-        yield
-
-
-def _finished(
-    run: _Run, on_step: Callable[[], None], on_epoch: Callable[[dict[str, Any]], None]
-) -> tuple[nn.Module, About]:
-    while run.about.epoch < run.config.epochs:
-        on_epoch(run.next_epoch(on_step))
-    return run.network.eval(), run.about
+        if team.leads:
+            path.mkdir(parents=True, exist_ok=True)
+        with locked(path) if team.leads else nullcontext():
+            run = _Run(store, path, about, team, restart, notify)
+            while run.about.epoch < chosen.epochs:
+                on_epoch(run.next_epoch(on_step))
+            return run.network.eval(), run.about
 
 
 class _Run:
@@ -111,40 +96,31 @@ class _Run:
         store: Store,
         folder: Path,
         about: About,
-        crew: Team,
+        team: Team,
         restart: bool,
         notify: Callable[[str], None],
     ) -> None:
-        self.folder, self.about, self.crew = folder, about, crew
+        self.folder, self.about, self.team = folder, about, team
         self.config = config = about.config
-        if config.precision == "bf16" and crew.device.type != "cuda":
+        if config.precision == "bf16" and team.device.type != "cuda":
             raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
         self.names, held_out = split(store.train, config)
         self.evaluated = {"validation": held_out, "test": store.test}
         # The reference tells how many vertices a shape has.
         vertices = config.batch * about.classes
-        require_memory(outline(about.build), vertices, device=crew.device)
+        require_memory(outline(about.build), vertices, device=team.device)
         torch.manual_seed(torch_seed(config, 0, 0))
-        self.network = self.about.build().to(crew.device)
+        self.network = self.about.build().to(team.device)
         optimiser = make_optimiser(self.network, config)
-        if crew.leads and restart:
+        if team.leads and restart:
             _forget(folder)
-        crew.wait()
+        team.wait()
         if (folder / LAST).exists():
             self._resume(_last(folder), optimiser)
             notify(f"continuing after epoch {self.about.epoch} of {config.epochs}")
-        self.samples = Samples(
-            store,
-            model_named(config.model).domain,
-            learned=self.names,
-            classes=self.about.classes,
-            in_channels=self.about.in_channels,
-            train_on=config.train_on,
-            device=crew.device,
-            memory=config.memory,
-        )
+        self.samples = Samples(store, about, learned=self.names, device=team.device)
         self.stepper = self._stepper(optimiser)
-        if crew.leads:
+        if team.leads:
             write_bytes(folder / CONFIG, config.to_toml().encode())
             self.log = Log(folder, self.about.history, notify)
 
@@ -154,31 +130,31 @@ class _Run:
         self.about = dataclasses.replace(self.about, history=checkpoint.about.history)
 
     def _stepper(self, optimiser: torch.optim.Optimizer) -> Stepper:
-        alone = self.crew.size == 1 and self.config.batch == 1
-        if self.config.cuda_graphs and alone and self.crew.device.type == "cuda":
+        one_shape = self.team.size == 1 and self.config.batch == 1
+        if self.config.cuda_graphs and one_shape and self.team.device.type == "cuda":
             kept = self.samples.kept(self.names)
             return GraphStepper(self.network, optimiser, self.config, kept)
-        return Stepper(self.network, optimiser, self.config, self.crew.wrap)
+        return Stepper(self.network, optimiser, self.config, self.team.wrap)
 
     def next_epoch(self, on_step: Callable[[], None]) -> dict[str, Any]:
-        """Train for an epoch, evaluate, and write what was found; its metrics."""
+        """Train for an epoch, evaluate and write; its metrics."""
         epoch = self.about.epoch + 1
         metrics = {"epoch": epoch, **self._train(epoch, on_step)}
         if epoch % self.config.evaluate_every == 0 or epoch == self.config.epochs:
             metrics |= self._evaluate()
         before = self.about.history
         self.about = dataclasses.replace(self.about, history=(*before, metrics))
-        if self.crew.leads:
+        if self.team.leads:
             self._write(metrics, before)
         return metrics
 
     def _train(self, epoch: int, on_step: Callable[[], None]) -> dict[str, Any]:
-        crew, start = self.crew, time.perf_counter()
+        team, start = self.team, time.perf_counter()
         batches = epoch_batches(self.names, self.config, epoch)
-        mine = share(batches, crew.rank, crew.size)
-        if crew.device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(crew.device)
-        torch.manual_seed(torch_seed(self.config, epoch, crew.rank))
+        mine = share(batches, team.rank, team.size)
+        if team.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(team.device)
+        torch.manual_seed(torch_seed(self.config, epoch, team.rank))
         self.network.train()
         losses, rate = [], 0.0
         for step, names in enumerate(mine, start=(epoch - 1) * len(mine)):
@@ -186,8 +162,8 @@ class _Run:
             self.stepper.set_learning_rate(rate)
             losses.append(self.stepper(self.samples(names)))
             on_step()
-        # The only place of an epoch's training that waits for the device.
-        gathered = crew.gather(torch.stack(losses)).cpu()
+        # Only here does an epoch's training wait for the device.
+        gathered = team.gather(torch.stack(losses)).cpu()
         _check_finite(gathered, batches, epoch)
         _check_weights(self.network, epoch)
         metrics = {
@@ -195,17 +171,17 @@ class _Run:
             "learning_rate": rate,
             "seconds": time.perf_counter() - start,
         }
-        if crew.device.type == "cuda":
-            metrics["peak_gib"] = torch.cuda.max_memory_allocated(crew.device) / 2**30
+        if team.device.type == "cuda":
+            metrics["peak_gib"] = torch.cuda.max_memory_allocated(team.device) / 2**30
         return metrics
 
     def _evaluate(self) -> dict[str, float]:
         """Shares of exact matches, of the named and of all vertices."""
-        crew, shares = self.crew, {}
-        crew.align(self.network)
+        team, shares = self.team, {}
+        team.align(self.network)
         for split_name, names in self.evaluated.items():
-            counts = count_exact(self.network, self.samples, names[crew.rank :: crew.size])
-            right_named, named, right, every = crew.gather(counts).sum(dim=0).tolist()
+            counts = count_exact(self.network, self.samples, names[team.rank :: team.size])
+            right_named, named, right, every = team.gather(counts).sum(dim=0).tolist()
             if named:
                 shares[f"{split_name}_named"] = right_named / named
             if every:

@@ -55,17 +55,17 @@ class Model:
     domain: type[Domain]
 
 
-def _chebyshev(kind: Callable[..., nn.Module]) -> Model:
+def _chebyshev(kind: type[CorrespondenceNet]) -> Model:
     def build(config: TrainConfig, in_channels: int, classes: int, angles: int) -> nn.Module:
-        sizes = {"channels": config.channels, "layers": config.layers}
         return kind(
             in_channels,
             classes,
+            channels=config.channels,
+            layers=config.layers,
             angles=angles,
             order=config.order,
             hidden=config.hidden,
             dropout=config.dropout,
-            **{name: size for name, size in sizes.items() if size > 0},
         )
 
     domain: Any = OperatorStack

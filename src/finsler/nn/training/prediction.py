@@ -65,11 +65,11 @@ def predict(
     """
     _check_fit(about, store)
     domain, device = model_named(about.config.model).domain, _device_of(network)
-    found = {}
+    predicted = {}
     for name in names:
         sample = Sample.of(store[name], domain, device=device)
-        found[name] = predicted_vertices(network, sample).cpu().numpy().astype(np.int32)
-    return found
+        predicted[name] = predicted_vertices(network, sample).cpu().numpy().astype(np.int32)
+    return predicted
 
 
 def _device_of(network: nn.Module) -> torch.device:

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from finsler.data.store import PreparedShape, Store
 from finsler.errors import InputError
-from finsler.nn.training.models import Domain
+from finsler.nn.training.checkpoint import About
+from finsler.nn.training.models import Domain, model_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +55,13 @@ class Sample:
                 f"shape {shape.name} has no vertex with ground truth; train on all vertices"
                 ' (train_on = "every") or leave the shape out'
             )
-        place = torch.device(device)
         return cls(
             (shape.name,),
-            torch.as_tensor(shape.features, device=place),
-            domain.of(shape).to(place),
-            torch.as_tensor(shape.labels.astype(np.int64), device=place),
-            torch.as_tensor(shape.exact, device=place),
-            torch.as_tensor((counted / counted.sum()).astype(np.float32), device=place),
+            torch.as_tensor(shape.features, device=device),
+            domain.of(shape).to(torch.device(device)),
+            torch.as_tensor(shape.labels.astype(np.int64), device=device),
+            torch.as_tensor(shape.exact, device=device),
+            torch.as_tensor((counted / counted.sum()).astype(np.float32), device=device),
         )
 
     @classmethod
@@ -85,34 +85,21 @@ class Samples:
     Parameters
     ----------
     store : Store
-    domain : type
-        Of the network's second argument.
+    about : About
+        Of the run: its network, the sizes that labels and features must fit, and in its settings
+        the vertices that count and the limit in GiB.
     learned : sequence of str
         Shapes to learn from; of these `train_on` says which vertices count.
-    classes, in_channels : int
-        What labels and features must fit.
-    train_on : {"named", "every"}
     device : torch.device
-    memory : float
-        The limit in GiB, counted on the arrays a network may need.
     """
 
     def __init__(
-        self,
-        store: Store,
-        domain: type[Domain],
-        *,
-        learned: Sequence[str],
-        classes: int,
-        in_channels: int,
-        train_on: str,
-        device: torch.device,
-        memory: float,
+        self, store: Store, about: About, *, learned: Sequence[str], device: torch.device
     ) -> None:
-        self._store, self._domain = store, domain
-        self._classes, self._in_channels = classes, in_channels
-        self._counted, self._device = dict.fromkeys(learned, train_on), device
-        self._free = memory * 2**30
+        self._store, self._about, self._device = store, about, device
+        self._domain = model_named(about.config.model).domain
+        self._counted = dict.fromkeys(learned, about.config.train_on)
+        self._free = about.config.memory * 2**30
         self._kept: dict[str, Sample] = {}
 
     def __call__(self, names: Sequence[str]) -> Sample:
@@ -138,13 +125,14 @@ class Samples:
         return sample
 
     def _check(self, shape: PreparedShape) -> None:
-        if shape.features.shape[1] != self._in_channels:
+        channels, classes = self._about.in_channels, self._about.classes
+        if shape.features.shape[1] != channels:
             raise InputError(
                 f"shape {shape.name} has {shape.features.shape[1]} features a vertex, the network"
-                f" takes {self._in_channels}; prepare the shapes with the same descriptor"
+                f" takes {channels}; prepare the shapes with the same descriptor"
             )
-        if len(shape.labels) and not 0 <= shape.labels.min() <= shape.labels.max() < self._classes:
+        if len(shape.labels) and not 0 <= shape.labels.min() <= shape.labels.max() < classes:
             raise InputError(
-                f"shape {shape.name} has labels outside 0..{self._classes - 1}, the vertices of"
-                " the reference; prepare the collection again"
+                f"shape {shape.name} has labels outside 0..{classes - 1}, the vertices of the"
+                " reference; prepare the collection again"
             )

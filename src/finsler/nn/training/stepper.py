@@ -106,10 +106,9 @@ class Stepper:
 
     def loss(self, sample: Sample) -> Tensor:
         """The objective of a sample."""
-        found: Tensor = self.objective(
-            sample.features, sample.domain, sample.labels, sample.weights
-        )
-        return found
+        arguments = (sample.features, sample.domain, sample.labels, sample.weights)
+        loss: Tensor = self.objective(*arguments)
+        return loss
 
 
 @contextmanager
