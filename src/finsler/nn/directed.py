@@ -126,7 +126,7 @@ def directed_operators(
         assemble_torch(geometry, tensor),
         normalization=normalization,
         lambda_max=lambda_max,
-        drift=drift.index_add(1, geometry.places.flatten(), elements.flatten(1)),
+        drift=drift.index_add(1, geometry.entry_indices.flatten(), elements.flatten(1)),
     )
 
 
