@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 
@@ -11,7 +10,7 @@ import numpy as np
 from finsler.analysis.arguments import vertex_indices
 from finsler.analysis.heat import diffuse, finsler_flow
 from finsler.analysis.spectrum import spectrum
-from finsler.errors import InputError
+from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.measures import require_usable_faces, surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -20,6 +19,8 @@ from finsler.typing import FloatArray
 
 # Share of the first wave left out above which the missing ones are seen.
 _CUT = 0.02
+# Share of the heat that rounding may make or destroy.
+_LOST = 1e-6
 
 
 def unit_area(mesh: TriMesh) -> TriMesh:
@@ -63,11 +64,15 @@ def heat_flow(
     ------
     InputError
         As for [`diffuse`][finsler.diffuse], or `drift` without k.
+    ConvergenceError
+        When it is called: a time so large that rounding changes the amount of heat.
     """
     if k is None:
         if drift is not None:
             raise InputError("the Finsler heat equation is solved on eigenpairs; give k")
-        return functools.partial(diffuse, operator, start, steps=steps, solver=solver)
+        return lambda time: _conserved(
+            diffuse(operator, start, time, steps=steps, solver=solver), start, operator.mass, time
+        )
     basis = spectrum(operator, k, solver=solver)
 
     def heat_at(time: float) -> FloatArray:
@@ -83,3 +88,14 @@ def heat_flow(
         return finsler_flow(basis, drift, start, time)
 
     return heat_at
+
+
+def _conserved(heat: FloatArray, start: FloatArray, mass: FloatArray, time: float) -> FloatArray:
+    """The heat, or an error where its amount is no longer what was given."""
+    change = abs(float(mass @ heat - mass @ start))
+    if not change <= _LOST * float(mass @ np.abs(start)):
+        raise ConvergenceError(
+            f"at time {time:g} rounding changes the amount of heat; heat is spread evenly long"
+            " before, so take a smaller time, or the spectral method"
+        )
+    return heat
