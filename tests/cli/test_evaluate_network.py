@@ -1,6 +1,7 @@
 """`finsler evaluate` on trained networks."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -75,3 +76,16 @@ def test_sentences(trained, tmp_path):
     prepare(COLLECTION, tmp_path / "other", PrepareConfig(angles=3, descriptor="xyz"))
     with pytest.raises(InputError, match="prepared with angles = 3, the network was"):
         run(trained, path, "--store", tmp_path / "other")
+
+
+@pytest.mark.parametrize("array", ["features", "values"])
+def test_entries_that_are_not_finite_are_not_scored(trained, tmp_path, array):
+    shutil.copytree(trained / "store", tmp_path / "store")
+    for path in (tmp_path / "store").rglob("*.npz"):
+        with np.load(path) as data:
+            arrays = {name: data[name] for name in data}
+        arrays[array].flat[0] = np.nan
+        np.savez(path, **arrays)
+    network = trained / "run/last.safetensors"
+    with pytest.raises(InputError, match=rf"{array}.* finite"):
+        run(trained, network, "--store", tmp_path / "store")

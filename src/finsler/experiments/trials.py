@@ -180,7 +180,7 @@ def train_trials(
     jobs : int, optional
         Processes that prepare; by default one for each core.
     restart : bool
-        Train all of them anew.
+        Train all of them anew, and replace stores of another preparation.
     on_shape, on_epoch, notify : callable
         Called with a trial and: the name of a shape that is prepared, the metrics of an epoch, a
         sentence for the user.
@@ -197,7 +197,7 @@ def train_trials(
                 trial.record()
                 notify(trial, "found, not trained again")
                 continue
-            store = store or _prepared(trial, jobs, on_shape)
+            store = store or _prepared(trial, jobs, restart, on_shape)
             about = train_and_predict(
                 store,
                 trial.folder,
@@ -209,7 +209,9 @@ def train_trials(
             notify(trial, _closing_line(about.history))
 
 
-def _prepared(trial: Trial, jobs: int | None, on_shape: Callable[[Trial, str], None]) -> Store:
+def _prepared(
+    trial: Trial, jobs: int | None, overwrite: bool, on_shape: Callable[[Trial, str], None]
+) -> Store:
     shapes = trial.collection
     total = len({*shapes.names, shapes.reference})
     return prepare(
@@ -217,6 +219,7 @@ def _prepared(trial: Trial, jobs: int | None, on_shape: Callable[[Trial, str], N
         trial.store,
         trial.method.prepare,
         jobs=min(jobs or os.cpu_count() or 1, total),
+        overwrite=overwrite,
         progress=lambda name, outcome: on_shape(trial, name),
     ).store
 
