@@ -5,28 +5,30 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from finsler.analysis import heat_kernel, spectrum
 from finsler.analysis.distance_fields import DistanceField, distance_fields
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
-from finsler.cli.demo_report import shape_blocks
 from finsler.cli.options import wind_metric, working
 from finsler.cli.results import Overwrite
+from finsler.frames import FaceFrames, principal_frames
+from finsler.mesh import TriMesh, primitives, write_mesh
+from finsler.metric import curvature_strength, tau_of_strength
+from finsler.operator import albo, angle_stack, flbo, lbo, save_operators
 from finsler.storage.files import write_bytes
+from finsler.storage.npz import write_npz
 from finsler.storage.outputs import marked_markdown, require_outputs
 from finsler.storage.record import record
+from finsler.view import plot_spectrum, save_figure
 from finsler.view.distance_fields import field_camera, field_panels
+from finsler.view.one_shape import draw_shape, shape_blocks
+from finsler.view.report import Html
 from finsler.view.surfaces import nearest_vertex
-
-if TYPE_CHECKING:
-    from finsler.frames import FaceFrames
-    from finsler.mesh import TriMesh
-    from finsler.typing import FloatArray
-    from finsler.view.report import Html
-
 
 # Across the line of sight, at a bit more than half the traveller's speed.
 _WIND = (0.6, 0.0, 0.0)
@@ -41,16 +43,19 @@ _FILES = (
 )
 
 
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write the results.")
+]
+Frequency = Annotated[
+    int, typer.Option(help="Resolution: the shape has 10 frequency² + 2 vertices.", min=8)
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Learn from a few tiny shapes, in seconds.")]
+
+
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write the results.")
-    ] = Path("demo"),
-    frequency: Annotated[
-        int, typer.Option(help="Resolution: the shape has 10 frequency² + 2 vertices.", min=8)
-    ] = 22,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Learn from a few tiny shapes, in seconds.")
-    ] = False,
+    out: Out = Path("demo"),
+    frequency: Frequency = 22,
+    quick: Quick = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Operators, spectra and distances on one shape, then correspondences learned from many.
@@ -65,8 +70,8 @@ def demo(
     require_outputs([out / name for name in _FILES], overwrite=overwrite)
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
-    found, blocks = _one_shape(out, frequency, config)
-    summary = {**json.loads(record(config)), **found}
+    figures, blocks = _one_shape(out, frequency, config)
+    summary = {**json.loads(record(config)), **figures}
     if find_spec("torch") is None:
         print("learning   left out, as it needs torch: pip install 'finsler[learn]'")
     else:
@@ -115,16 +120,7 @@ def _people(out: Path, quick: bool) -> tuple[dict[str, Any], list[Html]]:
 def _one_shape(
     out: Path, frequency: int, config: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Html]]:
-    """Operators, spectra, distances and their pictures; what was found, and its page."""
-    import numpy as np
-
-    from finsler.analysis import heat_kernel, spectrum
-    from finsler.frames import principal_frames
-    from finsler.mesh import primitives, write_mesh
-    from finsler.operator import angle_stack, lbo, save_operators
-    from finsler.storage.npz import write_npz
-    from finsler.view import plot_spectrum, save_figure
-
+    """Operators, spectra, distances and their pictures; the figures, and the page."""
     mesh = primitives.bumpy_sphere(frequency)
     print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
     with working("operators"):
@@ -154,7 +150,7 @@ def _one_shape(
     curves = {"LBO": spectrum(lbo(mesh), 60).eigenvalues}
     curves |= {f"FLBO, θ = {angles[i]:g}°": spectra[i].eigenvalues[:60] for i in (0, 2, 4)}
     with working("figures"):
-        _figures(out, mesh, frames, first.eigenvectors, kernels)
+        draw_shape(out / "operators.png", mesh, frames, first.eigenvectors, kernels)
         plot_spectrum(out / "spectrum.png", curves)
         save_figure(out / "distances.png", [field_panels(fields)], camera=field_camera(fields))
     blocks = shape_blocks(mesh, kernels, spectra, curves, fields, source)
@@ -168,9 +164,6 @@ def _one_shape(
 
 def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
     """Distance of the FLBO from the nearest multiple of the ALBO, for constant and varying ω."""
-    from finsler.metric import curvature_strength, tau_of_strength
-    from finsler.operator import albo, flbo
-
     plain = albo(mesh, frames=frames).stiffness.data
 
     def distance(tau: Any) -> float:
@@ -192,47 +185,9 @@ def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
 
 def _there_and_back(mesh: TriMesh) -> list[DistanceField]:
     """From the vertex nearest the viewer against the wind to the upper left, and back with it."""
-    import numpy as np
-
     target = int(np.argmin(mesh.vertices @ [1.0, -0.7, -0.4]))
     metric = wind_metric(mesh, _WIND)
     return distance_fields(metric, [nearest_vertex(mesh)], both=True, target=target)
-
-
-def _figures(
-    out: Path,
-    mesh: TriMesh,
-    frames: FaceFrames,
-    eigenvectors: FloatArray,
-    kernels: dict[float, FloatArray],
-) -> None:
-    import numpy as np
-
-    from finsler.mesh.measures import surface_area
-    from finsler.view import Panel, save_figure
-
-    hottest = max(float(kernel.max()) for kernel in kernels.values())
-    every = slice(None, None, max(1, mesh.n_faces // 1200))
-    centres = mesh.vertices[mesh.faces[every]].mean(axis=1)
-    length = 0.045 * np.sqrt(surface_area(mesh))
-    needles = (centres - 0.5 * length * frames.u_max[every], length * frames.u_max[every])
-    top = [
-        Panel(
-            mesh,
-            scalars=kernel,
-            title=rf"heat, $\theta$ = {angle:g}°",
-            cmap="OrRd",
-            clim=(0.0, hottest),
-            marker=nearest_vertex(mesh),
-        )
-        for angle, kernel in kernels.items()
-    ]
-    functions = [
-        Panel(mesh, scalars=eigenvectors[:, i], title=rf"$\phi_{{{i}}}$, $\theta$ = 0°")
-        for i in (1, 4, 16)
-    ]
-    bottom = [Panel(mesh, arrows=needles, title=r"$\hat u_M$"), *functions]
-    save_figure(out / "operators.png", [top[:4], top[4:], bottom])
 
 
 def _list(values: Any) -> str:
