@@ -2,7 +2,8 @@
 
 Mean geodesic error × 100, divided by √area of the target: fast marching distance between the
 predicted and the true vertex of B, at up to 400 vertices of A whose truth is given on both, and
-the share within 0.05 and 0.1. Flipped are pairs whose map turns most of the surface over. ρ is
+the share within 0.05 and 0.1. Flipped are pairs whose map turns most of the surface over, called
+wrong those of which the verdict says so. ρ is
 Spearman's correlation of error and expected error, the mean over pairs; the last two errors are
 those of the half of the vertices with the higher confidence in each pair, and of the other half.
 
@@ -79,7 +80,7 @@ def pairs_of(collection: Collection, chosen: dict[str, str], count: int) -> list
     return [(by_number[int(a)], by_number[int(b)]) for a, b in pairs[:count]]
 
 
-def errors(first: Shape, second: Shape, found: Match) -> tuple[FloatArray, FloatArray]:
+def errors(first: Shape, second: Shape, result: Match) -> tuple[FloatArray, FloatArray]:
     """Errors × 100 at some vertices of the first shape, and what was expected."""
     inverse = np.full(max(first.labels.max(), second.labels.max()) + 1, -1)
     named = np.flatnonzero(second.exact)
@@ -89,8 +90,8 @@ def errors(first: Shape, second: Shape, found: Match) -> tuple[FloatArray, Float
     a = np.random.default_rng(0).permutation(a)[:POINTS]
     b = inverse[first.labels[a]]
     rows = geodesic_matrix(second.mesh, b, method="fmm", dtype=np.float32)
-    distance = rows[np.arange(len(b)), found.map_12[a]] / np.sqrt(surface_area(second.mesh))
-    return 100.0 * distance, found.expected[a]
+    distance = rows[np.arange(len(b)), result.map_12[a]] / np.sqrt(surface_area(second.mesh))
+    return 100.0 * distance, result.expected[a]
 
 
 def part_of(shape: Shape, share: float) -> Shape:
@@ -104,9 +105,9 @@ def one_pair(
     first: Shape, second: Shape, operator: Callable[[TriMesh], Laplacian], *, partial: bool
 ) -> Result:
     start = time.perf_counter(), time.process_time()
-    found = match(first.mesh, second.mesh, operator=operator, partial=partial)
+    result = match(first.mesh, second.mesh, operator=operator, partial=partial)
     seconds = time.perf_counter() - start[0], time.process_time() - start[1]
-    error, expected = errors(first, second, found)
+    error, expected = errors(first, second, result)
     order = np.argsort(expected, kind="stable")
     half = len(order) // 2
     return {
@@ -114,11 +115,12 @@ def one_pair(
         "mean": float(error.mean()),
         "within 0.05, %": 100 * float((error <= 5.0).mean()),
         "within 0.1, %": 100 * float((error <= 10.0).mean()),
-        "flipped": float(found.orientation < 0.5),
+        "flipped": float(result.orientation < 0.5),
+        "called wrong": float(result.verdict.probably_wrong),
         "ρ": float(spearmanr(expected, error)[0]),
         "confident half": float(error[order[:half]].mean()),
         "other half": float(error[order[half:]].mean()),
-        "confidence": float(found.confidence.mean()),
+        "confidence": float(result.confidence.mean()),
         "s/pair": seconds[0],
         "CPU s/pair": seconds[1],
     }

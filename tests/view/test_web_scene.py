@@ -196,9 +196,9 @@ def test_both_meshes_are_coloured_on_one_scale():
     panels = scene.panels(at(Shown.there, selected=(3, 3)))
     assert panels[0].clim == panels[1].clim and panels[0].marker == panels[1].marker == 3
     assert np.array_equal(vertex_colors(panels[0]), vertex_colors(panels[1]))
-    alone = scene.panels(at(Shown.kernel, selected=(3, None)))
-    assert np.array_equal(vertex_colors(alone[1]), np.tile(GREY, (MESH.n_vertices, 1)))
-    assert np.ptp(vertex_colors(alone[0])) > 0
+    single = scene.panels(at(Shown.kernel, selected=(3, None)))
+    assert np.array_equal(vertex_colors(single[1]), np.tile(GREY, (MESH.n_vertices, 1)))
+    assert np.ptp(vertex_colors(single[0])) > 0
 
 
 def test_what_no_way_leads_to_is_grey():

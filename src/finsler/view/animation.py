@@ -30,7 +30,7 @@ def save_animation(
     pause: int = 80,
     last_pause: int = 1000,
 ) -> Path:
-    """Write an endless GIF, each picture with its label in the upper left corner.
+    """Write an endless GIF, labels in the upper left corner, and return its path.
 
     All pictures share one palette, so that colours do not flicker.
 
@@ -44,11 +44,6 @@ def save_animation(
         One for each picture.
     pause, last_pause : int
         Milliseconds that a picture and the last one stay.
-
-    Returns
-    -------
-    Path
-        The file written.
 
     Raises
     ------

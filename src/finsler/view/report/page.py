@@ -26,7 +26,7 @@ def write_report(
     command: str | None = None,
     subtitle: str = "",
 ) -> Path:
-    """Write a page that needs no network, no server and no other file.
+    """Write a page that needs no network, server or other file, and return its path.
 
     Its policy forbids every request, and every script and style but those of this package, which
     are named by their hashes.
@@ -43,11 +43,6 @@ def write_report(
         `config`, `versions` and `machine`, as [`record`][finsler.storage.record.record] gives them.
     command : str, optional
         The command line that led here.
-
-    Returns
-    -------
-    Path
-        The file written.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class Page:
 
     @property
     def is_private(self) -> bool:
-        """Whether this machine alone can look."""
+        """Whether only this machine can look."""
         return ipaddress.ip_address(self._server.get_host()).is_loopback
 
     def open(self) -> None:
