@@ -2,13 +2,12 @@
 
 from finsler.nn.training.checkpoint import About, Checkpoint, load_model, save_checkpoint
 from finsler.nn.training.config import TrainConfig
-from finsler.nn.training.graphs import GraphStepper
 from finsler.nn.training.loop import train
 from finsler.nn.training.models import MODELS, Domain, Model
+from finsler.nn.training.plan import learning_rate
 from finsler.nn.training.prediction import predict
 from finsler.nn.training.samples import Sample, Samples
-from finsler.nn.training.schedule import learning_rate
-from finsler.nn.training.stepper import Stepper, make_optimiser
+from finsler.nn.training.stepper import GraphStepper, Stepper, make_optimiser
 
 __all__ = [
     "MODELS",

@@ -20,6 +20,7 @@ from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import model_named, outline
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
+from finsler.storage.schema import from_record
 
 # Raise it when the meaning of a file changes.
 FORMAT = 1
@@ -208,7 +209,7 @@ def _about(path: str | os.PathLike[str], text: str) -> About:
         if values.keys() != _FIELDS or not isinstance(values["history"], list):
             raise InputError(_DAMAGED)
         values["config"] = TrainConfig.of(_object(values["config"]))
-        values["prepare"] = PrepareConfig.from_record(_object(values["prepare"]))
+        values["prepare"] = from_record(PrepareConfig, _object(values["prepare"]), "preparing")
         values["history"] = tuple(map(_object, values["history"]))
         about = About(**values)
         _require_consistent(about)

@@ -20,14 +20,12 @@ from finsler.nn.training.checkpoint import About, Checkpoint, save_checkpoint
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.distributed import Team, join_team, share
 from finsler.nn.training.folder import locked
-from finsler.nn.training.graphs import GraphStepper
 from finsler.nn.training.log import CURVES, METRICS, Log, clear_curves
 from finsler.nn.training.models import outline, require_memory
-from finsler.nn.training.plan import epoch_batches, split, torch_seed
+from finsler.nn.training.plan import epoch_batches, learning_rate, split, torch_seed
 from finsler.nn.training.prediction import count_exact
 from finsler.nn.training.samples import Samples
-from finsler.nn.training.schedule import learning_rate
-from finsler.nn.training.stepper import Stepper, make_optimiser, matrix_precision
+from finsler.nn.training.stepper import GraphStepper, Stepper, make_optimiser, matrix_precision
 from finsler.storage.files import write_bytes
 from finsler.storage.hashing import bytes_key
 
