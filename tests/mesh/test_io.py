@@ -449,15 +449,15 @@ def test_garbage_is_an_input_error(tmp_path, ending, garbage):
 
 
 @pytest.mark.parametrize("ending", WRITABLE)
-@given(place=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
+@given(share=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_changed_byte_is_a_mesh_or_an_input_error(tmp_path, ending, place, value):
+def test_changed_byte_is_a_mesh_or_an_input_error(tmp_path, ending, share, value):
     path = tmp_path / f"a{ending}"
     write_mesh(path, wild_mesh())
     data = bytearray(path.read_bytes())
-    data[int(place * len(data))] = value
+    data[int(share * len(data))] = value
     path.write_bytes(data)
     assert_mesh_or_input_error(path)
 

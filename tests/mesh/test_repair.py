@@ -285,6 +285,15 @@ def test_a_skin_and_its_back_on_the_same_vertices_become_two_surfaces():
     assert done.changes == only(split_vertices=mesh.n_vertices, flipped_faces=mesh.n_faces)
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("face", [0, 9, 17])
+def test_one_of_a_face_and_its_copy_stays_at_the_rim_too(face, turn):
+    mesh = primitives.plane(3, 3)
+    done = repair(TriMesh(mesh.vertices, np.r_[mesh.faces, mesh.faces[[face], ::turn]]))
+    assert same_arrays(done.mesh, mesh)
+    assert done.changes == only(dropped_duplicate_faces=1)
+
+
 def test_a_flap_is_taken_off_and_the_surface_under_it_stays_closed():
     """A face and its back stand on an edge; they enclose nothing."""
     mesh = primitives.sphere(3)

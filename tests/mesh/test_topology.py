@@ -50,11 +50,11 @@ def as_edge_set(loop):
 
 def test_tetrahedron_is_a_closed_oriented_sphere():
     mesh = mesh_of(TETRAHEDRON)
-    found = orientation(mesh)
+    sheets = orientation(mesh)
     assert euler_number(mesh) == 2
     assert boundary_loops(mesh) == []
-    assert found.orientable.tolist() == [True] and found.closed.tolist() == [True]
-    assert not found.flip.any()
+    assert sheets.orientable.tolist() == [True] and sheets.closed.tolist() == [True]
+    assert not sheets.flip.any()
     assert len(inconsistent_edges(mesh)) == len(nonmanifold_vertices(mesh)) == 0
 
 

@@ -47,15 +47,15 @@ def test_operator_on_delaunay_triangles_is_written_and_read(mesh_file, tmp_path)
     out = tmp_path / "ops.npz"
     options = ("operator", mesh_file, "-o", out, "--theta", 30, "--tau", 0.5, "--delaunay")
     answer = json.loads(run(*options, "--json"))
-    found = delaunay_of(finsler.load_mesh(mesh_file), tau=0.5, theta=np.radians(30))
+    result = delaunay_of(finsler.load_mesh(mesh_file), tau=0.5, theta=np.radians(30))
     assert answer["negative_weights"] == [0.0]
-    assert answer["negative_weights_before"] == found.negative_before > 0.1
+    assert answer["negative_weights_before"] == result.negative_before > 0.1
     assert answer["config"]["delaunay"] is True and answer["config"]["theta_degrees"] == 30.0
     stack = finsler.load_operators(out)
     assert len(stack) == 1 and stack.theta[0] == pytest.approx(np.pi / 6)
-    assert abs(stack[0].stiffness - found.laplacian.stiffness).max() == 0.0
+    assert abs(stack[0].stiffness - result.laplacian.stiffness).max() == 0.0
     # ω of constant strength multiplies the operator by 1/(1 − τ²/(1 + α)).
-    diagonal = found.laplacian.stiffness.diagonal()
+    diagonal = result.laplacian.stiffness.diagonal()
     assert np.allclose(stack.reference_diagonal[0], diagonal * (1.0 - 0.25 / 11.0))
     assert "0.0% of the weights are negative, " in run(*options)
 
@@ -73,9 +73,9 @@ def test_operator_on_delaunay_triangles_can_be_rescaled(mesh_file, tmp_path):
 
 def test_one_angle_alone(mesh_file, tmp_path):
     run("operator", mesh_file, "-o", tmp_path / "one.npz", "--theta", 45)
-    found = finsler.load_operators(tmp_path / "one.npz")
+    result = finsler.load_operators(tmp_path / "one.npz")
     expected = finsler.angle_stack(finsler.load_mesh(mesh_file), angles=[np.pi / 4])
-    assert np.array_equal(found.values, expected.values)
+    assert np.array_equal(result.values, expected.values)
 
 
 def test_delaunay_needs_one_angle(mesh_file, tmp_path):
@@ -98,20 +98,20 @@ def test_info_has_no_share_where_there_is_no_operator(tmp_path, mesh_file):
     path = tmp_path / "bad.ply"
     finsler.write_mesh(path, TriMesh(*MESHES["corner repeated"]()))
     assert json.loads(run("info", path, "--json"))["negative_weights"] is None
-    mended = json.loads(run("info", path, "--json", "--repair", tmp_path / "mended.ply"))
-    assert mended["repair"]["negative_weights"] == 0.0
+    repaired = json.loads(run("info", path, "--json", "--repair", tmp_path / "repaired.ply"))
+    assert repaired["repair"]["negative_weights"] == 0.0
     assert "--delaunay" not in run("info", mesh_file)
 
 
 def test_spectrum_on_delaunay_triangles(mesh_file):
     options = ("spectrum", mesh_file, "-k", 6, "--operator", "flbo")
     plain, other = (json.loads(run(*options, *more, "--json")) for more in ((), ("--delaunay",)))
-    found = delaunay_of(finsler.load_mesh(mesh_file))
-    expected = finsler.spectrum(found.laplacian, 6).eigenvalues
+    result = delaunay_of(finsler.load_mesh(mesh_file))
+    expected = finsler.spectrum(result.laplacian, 6).eigenvalues
     assert np.allclose(other["eigenvalues"], expected, rtol=1e-9, atol=1e-9)
-    assert plain["negative_weights"] == other["negative_weights_before"] == found.negative_before
+    assert plain["negative_weights"] == other["negative_weights_before"] == result.negative_before
     assert other["negative_weights"] == 0.0 and "negative_weights_before" not in plain
-    assert f"{found.negative_before:.1%} before --delaunay" in run(*options, "--delaunay")
+    assert f"{result.negative_before:.1%} before --delaunay" in run(*options, "--delaunay")
     assert "--delaunay removes them" in run(*options)
 
 

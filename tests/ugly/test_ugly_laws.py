@@ -62,9 +62,9 @@ def at_one():
 @pytest.mark.parametrize("factor", [1e-12, 1e12])
 def test_units_do_not_matter(at_one, factor):
     points, faces = base()
-    found = in_units(TriMesh(factor * points, faces))
+    result = in_units(TriMesh(factor * points, faces))
     wrong = {
-        name: float(np.abs(found[name] - values).max() / np.abs(values).max())
+        name: float(np.abs(result[name] - values).max() / np.abs(values).max())
         for name, values in at_one.items()
     }
     assert {name: error for name, error in wrong.items() if not error < 1e-6} == {}
@@ -121,24 +121,24 @@ def test_whole_numbers_give_exactly_the_floats_result():
 def test_hundreds_of_components_have_the_spectrum_of_all_of_them():
     count = 200
     mesh = TriMesh(*tetrahedra(count))
-    found = finsler.spectrum(finsler.lbo(mesh), count + 30).eigenvalues
+    result = finsler.spectrum(finsler.lbo(mesh), count + 30).eigenvalues
     one = finsler.spectrum(finsler.lbo(TriMesh(*tetrahedra(1))), 4).eigenvalues
     sizes = np.random.default_rng(0).uniform(0.5, 1.5, count)
     first = np.random.default_rng(0).uniform(0.5, 1.5, 1)[0]
     expected = np.sort(np.outer((first / sizes) ** 2, one).ravel())[: count + 30]
-    assert np.abs(found[:count]).max() < 1e-9
-    assert np.allclose(found[count:], expected[count:], rtol=1e-9)
+    assert np.abs(result[:count]).max() < 1e-9
+    assert np.allclose(result[count:], expected[count:], rtol=1e-9)
 
 
 def test_other_components_are_infinitely_far_away():
     mesh = TriMesh(*tetrahedra(200))
     metric = finsler.RandersMetric.isotropic(mesh)
-    for found in (
+    for result in (
         finsler.geodesic_distance(mesh, 0),
         finsler.randers_distance(metric, 0),
         finsler.randers_distance(metric, 0, method="heat"),
     ):
-        assert np.isfinite(found[:4]).all() and np.isinf(found[4:]).all()
+        assert np.isfinite(result[:4]).all() and np.isinf(result[4:]).all()
 
 
 @pytest.mark.parametrize("name", list(MESHES))
@@ -209,14 +209,14 @@ def test_heat_keeps_its_bounds_on_delaunay_triangles_alone(name):
         warnings.simplefilter("ignore", MeshWarning)
         frames = finsler.principal_frames(mesh)
         metric = finsler.RandersMetric.from_curvature(mesh, frames, alpha=10.0, tau=0.1)
-        found = finsler.delaunay_laplacian(mesh, metric.diffusivity())
+        result = finsler.delaunay_laplacian(mesh, metric.diffusivity())
         plain = finsler.laplacian(mesh, metric.diffusivity())
-    assert found.negative_before == plain.negative_share > 0.2
-    assert found.negative_after == found.laplacian.negative_share == 0.0
+    assert result.negative_before == plain.negative_share > 0.2
+    assert result.negative_after == result.laplacian.negative_share == 0.0
     time = 0.002 * plain.mass.sum()
     start = np.eye(mesh.n_vertices)
     assert finsler.diffuse(plain, start, time).min() < -0.01
-    bounded = finsler.diffuse(found.laplacian, start, time)
+    bounded = finsler.diffuse(result.laplacian, start, time)
     assert bounded.min() > -1e-15 and bounded.max() <= 1.0
 
 
@@ -237,9 +237,9 @@ def test_crossing_faces_turn_with_the_mesh_and_touching_ones_do_not_count():
     points, faces = interpenetrating()
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
     order = np.random.default_rng(4).permutation(len(faces))
-    found = crossing_faces(TriMesh(points, faces))
-    assert found.sum() > 50
-    assert np.array_equal(crossing_faces(TriMesh(points @ turn, faces[order])), found[order])
+    result = crossing_faces(TriMesh(points, faces))
+    assert result.sum() > 50
+    assert np.array_equal(crossing_faces(TriMesh(points @ turn, faces[order])), result[order])
     for name in (
         "clean",
         "book of 3 pages",

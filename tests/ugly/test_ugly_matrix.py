@@ -77,10 +77,10 @@ def test_the_table_is_complete():
 def test_outcomes(name):
     expected = dict(zip(ENTRIES, ROWS[name], strict=True))
     tried = [entry for entry in ENTRIES if entry not in SLOW or name in FEW]
-    found = {entry: outcome(name, entry) for entry in tried}
+    result = {entry: outcome(name, entry) for entry in tried}
     wrong = {
         entry: (expected[entry], SIGNS[cell.kind], cell.words)
-        for entry, cell in found.items()
+        for entry, cell in result.items()
         if SIGNS[cell.kind] not in ALLOWED.get(expected[entry], expected[entry])
     }
     assert wrong == {}

@@ -36,8 +36,8 @@ def pairs_of(mesh: TriMesh) -> int:
     return min(mesh.n_vertices, int(vertex_components(mesh).max()) + 13)
 
 
-def check_laplacian(found: finsler.Laplacian) -> None:
-    stiffness, mass = found.stiffness, found.mass
+def check_laplacian(result: finsler.Laplacian) -> None:
+    stiffness, mass = result.stiffness, result.mass
     finite(stiffness.data, mass)
     size = abs(stiffness).max()
     assert (mass > 0.0).all(), "mass not positive"
@@ -47,27 +47,27 @@ def check_laplacian(found: finsler.Laplacian) -> None:
     assert np.linalg.eigvalsh(stiffness.toarray() / size)[0] > -1e-9, "negative eigenvalue"
 
 
-def check_spectrum(mesh: TriMesh, found: finsler.Spectrum, laplacian: finsler.Laplacian) -> None:
-    finite(found.eigenvalues, found.eigenvectors)
-    top = max(found.eigenvalues[-1], 1.0 / laplacian.mass.sum())
-    assert found.eigenvalues[0] > -1e-6 * top, "negative eigenvalue"
-    gram = found.eigenvectors.T @ (laplacian.mass[:, None] * found.eigenvectors)
+def check_spectrum(mesh: TriMesh, result: finsler.Spectrum, laplacian: finsler.Laplacian) -> None:
+    finite(result.eigenvalues, result.eigenvectors)
+    top = max(result.eigenvalues[-1], 1.0 / laplacian.mass.sum())
+    assert result.eigenvalues[0] > -1e-6 * top, "negative eigenvalue"
+    gram = result.eigenvectors.T @ (laplacian.mass[:, None] * result.eigenvectors)
     assert np.abs(gram - np.eye(len(gram))).max() < 1e-6, "not orthonormal"
-    zeros = int((found.eigenvalues < 1e-6 * top).sum())
+    zeros = int((result.eigenvalues < 1e-6 * top).sum())
     parts = int(vertex_components(mesh).max()) + 1
     assert zeros == parts, f"{zeros} zeros, {parts} components"
 
 
-def check_distance(mesh: TriMesh, found: np.ndarray, slack: float = 0.0) -> None:
+def check_distance(mesh: TriMesh, result: np.ndarray, slack: float = 0.0) -> None:
     part = vertex_components(mesh)
     here = part == part[0]
-    finite(found[here])
-    assert np.isinf(found[~here]).all(), "finite where it cannot be reached"
+    finite(result[here])
+    assert np.isinf(result[~here]).all(), "finite where it cannot be reached"
     size = np.linalg.norm(np.ptp(mesh.vertices, axis=0))
-    assert found[here].min() >= -slack * size, "negative distance"
-    assert abs(found[0]) <= slack * size + 1e-12 * size, "source is not at 0"
+    assert result[here].min() >= -slack * size, "negative distance"
+    assert abs(result[0]) <= slack * size + 1e-12 * size, "source is not at 0"
     straight = np.linalg.norm(mesh.vertices - mesh.vertices[0], axis=1)
-    short = (straight - found)[here].max()
+    short = (straight - result)[here].max()
     assert short <= (slack + 1e-9) * size, f"shorter than a straight line by {short / size:.1e}"
 
 
@@ -100,28 +100,28 @@ def health(mesh: TriMesh) -> None:
 
 
 def repair(mesh: TriMesh) -> None:
-    mended = finsler.repair(mesh).mesh
-    report = finsler.health(mended)
+    repaired = finsler.repair(mesh).mesh
+    report = finsler.health(repaired)
     assert report.usable, "not usable after repair"
     left = (report.nonmanifold_edges, report.nonmanifold_vertices, report.duplicate_faces)
     assert left == (0, 0, 0), f"left: {left}"
     assert report.consistent or not report.orientable, "not oriented"
-    assert not finsler.repair(mended).changed, "a second repair changes something"
-    check_laplacian(finsler.lbo(mended))
+    assert not finsler.repair(repaired).changed, "a second repair changes something"
+    check_laplacian(finsler.lbo(repaired))
 
 
 def frames(mesh: TriMesh) -> None:
-    found = finsler.principal_frames(mesh)
-    finite(found.u_max, found.u_min, found.normal, found.confidence)
-    product = np.einsum("fi,fi->f", found.u_max, found.u_min)
+    result = finsler.principal_frames(mesh)
+    finite(result.u_max, result.u_min, result.normal, result.confidence)
+    product = np.einsum("fi,fi->f", result.u_max, result.u_min)
     assert np.abs(product).max() < 1e-9, "not orthogonal"
-    assert np.abs(np.linalg.norm(found.u_max, axis=1) - 1.0).max() < 1e-9, "not unit vectors"
-    assert ((found.confidence >= 0.0) & (found.confidence <= 1.0)).all(), "confidence"
+    assert np.abs(np.linalg.norm(result.u_max, axis=1) - 1.0).max() < 1e-9, "not unit vectors"
+    assert ((result.confidence >= 0.0) & (result.confidence <= 1.0)).all(), "confidence"
 
 
 def curvature(mesh: TriMesh) -> None:
-    found = finsler.principal_curvature(mesh)
-    finite(found.maximal, found.minimal, found.direction_max)
+    result = finsler.principal_curvature(mesh)
+    finite(result.maximal, result.minimal, result.direction_max)
 
 
 def varying_metric(mesh: TriMesh) -> None:
@@ -134,9 +134,9 @@ def varying_metric(mesh: TriMesh) -> None:
 
 def delaunay(mesh: TriMesh) -> None:
     diffusivity = metric_of(mesh).diffusivity()
-    found = finsler.delaunay_laplacian(mesh, diffusivity)
-    check_laplacian(found.laplacian)
-    assert found.negative_after <= max(0.0, found.negative_before), "more negative weights"
+    result = finsler.delaunay_laplacian(mesh, diffusivity)
+    check_laplacian(result.laplacian)
+    assert result.negative_after <= max(0.0, result.negative_before), "more negative weights"
 
 
 def angle_stack(mesh: TriMesh) -> None:
@@ -156,8 +156,8 @@ def chebyshev(mesh: TriMesh) -> None:
 
 
 def drift(mesh: TriMesh) -> None:
-    found = finsler.drift_operator(metric_of(mesh))
-    finite(found.matrix.data)
+    result = finsler.drift_operator(metric_of(mesh))
+    finite(result.matrix.data)
 
 
 def spectrum(mesh: TriMesh) -> None:
@@ -203,10 +203,10 @@ def randers(mesh: TriMesh, method: str, slack: float) -> None:
 
 
 def curved_randers(mesh: TriMesh) -> None:
-    found = finsler.randers_distance(metric_of(mesh), 0)
+    result = finsler.randers_distance(metric_of(mesh), 0)
     part = vertex_components(mesh)
-    finite(found[part == part[0]])
-    assert found.min() >= 0.0, "negative distance"
+    finite(result[part == part[0]])
+    assert result.min() >= 0.0, "negative distance"
 
 
 def path(mesh: TriMesh) -> None:
@@ -214,11 +214,11 @@ def path(mesh: TriMesh) -> None:
     distance = finsler.randers_distance(metric, 0)
     reached = np.where(np.isfinite(distance), distance, -1.0)
     target = int(np.argmax(reached))
-    found = finsler.geodesic_path(metric, distance, 0, target)
-    finite(found.points)
+    result = finsler.geodesic_path(metric, distance, 0, target)
+    finite(result.points)
     # Along edges of many faces instead of across them.
     slack = 0.5 if len(nonmanifold_edges(mesh)) else 0.2
-    assert found.length == 0.0 or abs(found.length / distance[target] - 1.0) < slack, "length"
+    assert result.length == 0.0 or abs(result.length / distance[target] - 1.0) < slack, "length"
 
 
 def kernel(mesh: TriMesh) -> None:
@@ -228,40 +228,40 @@ def kernel(mesh: TriMesh) -> None:
 
 
 def shot(mesh: TriMesh) -> None:
-    found = finsler.shot(mesh, radius=finsler.shot_radius(mesh, 0.3))
-    finite(found)
-    norms = np.linalg.norm(found, axis=1)
+    result = finsler.shot(mesh, radius=finsler.shot_radius(mesh, 0.3))
+    finite(result)
+    norms = np.linalg.norm(result, axis=1)
     assert ((norms < 1e-12) | (np.abs(norms - 1.0) < 1e-9)).all(), "norms"
 
 
 def signatures(mesh: TriMesh, kind: Callable[[finsler.Spectrum], np.ndarray]) -> None:
-    found = kind(finsler.spectrum(finsler.lbo(mesh), pairs_of(mesh)))
-    finite(found)
-    assert found.min() >= 0.0, "negative"
+    result = kind(finsler.spectrum(finsler.lbo(mesh), pairs_of(mesh)))
+    finite(result)
+    assert result.min() >= 0.0, "negative"
 
 
 def support(mesh: TriMesh) -> None:
-    found = vertex_support(mesh, 0.3 * float(np.sqrt(surface_area(mesh))), require_connected=False)
-    finite(found.r, found.theta, found.phi, found.weight)
-    assert found.r.min() >= 0.0 and found.r.max() <= found.radius * (1.0 + 1e-6), "radius"
+    result = vertex_support(mesh, 0.3 * float(np.sqrt(surface_area(mesh))), require_connected=False)
+    finite(result.r, result.theta, result.phi, result.weight)
+    assert result.r.min() >= 0.0 and result.r.max() <= result.radius * (1.0 + 1e-6), "radius"
 
 
 def prepare(mesh: TriMesh) -> None:
     labels = np.arange(mesh.n_vertices)
     shape = Shape("ugly", mesh, labels, np.ones(mesh.n_vertices, dtype=bool))
-    found = prepare_shape(shape, PrepareConfig(angles=_ANGLES, eigenpairs=pairs_of(mesh)))
-    finite(found.values, found.features, found.eigenvectors, found.mass)
+    result = prepare_shape(shape, PrepareConfig(angles=_ANGLES, eigenpairs=pairs_of(mesh)))
+    finite(result.values, result.features, result.eigenvectors, result.mass)
 
 
 def matching(mesh: TriMesh) -> None:
-    found = match(mesh, mesh, k=30)
-    assert found.map_12.min() >= 0 and found.map_12.max() < mesh.n_vertices, "indices"
-    finite(found.expected, found.confidence, found.cycle)
+    result = match(mesh, mesh, k=30)
+    assert result.map_12.min() >= 0 and result.map_12.max() < mesh.n_vertices, "indices"
+    finite(result.expected, result.confidence, result.cycle)
 
 
 def part(mesh: TriMesh, maker: Callable[..., object]) -> None:
-    found = maker(mesh, share=0.5, seed=0)
-    check_laplacian(finsler.lbo(found.mesh))
+    result = maker(mesh, share=0.5, seed=0)
+    check_laplacian(finsler.lbo(result.mesh))
 
 
 def command(mesh: TriMesh, name: str, *options: str) -> None:

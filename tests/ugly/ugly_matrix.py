@@ -51,8 +51,8 @@ def outcome(mesh_name: str, entry: str) -> Outcome:
 
 def print_matrix(cells: dict[str, dict[str, Outcome]]) -> None:
     """One row a mesh, one sign a cell."""
-    for place, entry in enumerate(ENTRIES):
-        print(f"{'│' * place}╭ {entry}")
+    for rank, entry in enumerate(ENTRIES):
+        print(f"{'│' * rank}╭ {entry}")
     for mesh_name, row in cells.items():
         print("".join(SIGNS[row[entry].kind] for entry in ENTRIES), mesh_name)
 
@@ -63,18 +63,18 @@ def main() -> None:
     print_matrix(cells)
     counts = dict.fromkeys(SIGNS, 0)
     for row in cells.values():
-        for found in row.values():
-            counts[found.kind] += 1
+        for result in row.values():
+            counts[result.kind] += 1
     total = sum(counts.values())
     counts["defects"] = counts.pop("defect")
     print(f"{total} cells: {counts}; {time.perf_counter() - start:.0f} s")
     for mesh_name, row in cells.items():
-        for entry, found in row.items():
-            if found.kind == "defect":
-                print(f"defect: {mesh_name} / {entry}: {found.words[0]}")
+        for entry, result in row.items():
+            if result.kind == "defect":
+                print(f"defect: {mesh_name} / {entry}: {result.words[0]}")
     if len(sys.argv) > 1:
         detail = {
-            name: {entry: [found.kind, *found.words] for entry, found in row.items()}
+            name: {entry: [result.kind, *result.words] for entry, result in row.items()}
             for name, row in cells.items()
         }
         text = json.dumps({"cells": total, **counts, "detail": detail}, indent=1)

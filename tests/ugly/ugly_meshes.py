@@ -57,10 +57,10 @@ def touching(count: int) -> Arrays:
     first, last = int(points[:, 0].argmin()), int(points[:, 0].argmax())
     step = points[last] - points[first]
     all_points, all_faces, previous = [points], [faces], last
-    for place in range(1, count):
-        index = np.arange(len(points)) + place * len(points)
+    for number in range(1, count):
+        index = np.arange(len(points)) + number * len(points)
         index[first] = previous
-        all_points.append(points + place * step)
+        all_points.append(points + number * step)
         all_faces.append(index[faces])
         previous = int(index[last])
     used, corners = np.unique(np.concatenate(all_faces), return_inverse=True)

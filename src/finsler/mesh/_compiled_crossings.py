@@ -81,7 +81,7 @@ def crossing(
         for slab in range(first[f], last[f] + 1):
             member[cursor[slab]] = f
             cursor[slab] += 1
-    found = np.zeros(m, dtype=np.bool_)
+    crossed = np.zeros(m, dtype=np.bool_)
     for slab in range(slabs):
         for p in range(start[slab], start[slab + 1]):
             f = member[p]
@@ -93,5 +93,5 @@ def crossing(
                 if max(first[f], first[g]) != slab or _apart(faces, lower, upper, f, g):
                     continue
                 if _cross(points, faces, lower, upper, f, g):
-                    found[f] = found[g] = True
-    return found
+                    crossed[f] = crossed[g] = True
+    return crossed

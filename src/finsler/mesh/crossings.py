@@ -35,7 +35,7 @@ def crossing_faces(mesh: TriMesh) -> NDArray[np.bool_]:
     first, last = (
         ((side[:, 1] - floor) / (width or 1.0)).astype(np.int64) for side in (lower, upper)
     )
-    found = np.zeros(mesh.n_faces, dtype=np.bool_)
+    crossed = np.zeros(mesh.n_faces, dtype=np.bool_)
     points = np.ascontiguousarray(mesh.vertices[:, axes])
-    found[order] = crossing(points, mesh.faces[order], lower, upper, first, last)
-    return found
+    crossed[order] = crossing(points, mesh.faces[order], lower, upper, first, last)
+    return crossed

@@ -185,7 +185,7 @@ _FINDINGS = {
 
 
 def warn_of(defects: Mapping[str, int]) -> None:
-    """Warn of each defect that was found, by the names of [`MeshHealth`][finsler.MeshHealth].
+    """Warn of each defect that is counted, by the names of [`MeshHealth`][finsler.MeshHealth].
 
     The warning is always given from here, so that Python shows each sentence once.
     """

@@ -78,23 +78,27 @@ def halfedge_sides(faces: IntArray, site: IntArray, *, split: bool) -> Sides:
 def obstructing_faces(faces: IntArray, site: IntArray, sides: Sides) -> BoolArray:
     """Mask (m,) of the copies of a face that keep the faces around from finding their partner.
 
-    A copy has the same three positions as an earlier face, no partner on any side, and either the
-    same orientation or a side on which the directions do not balance. A face and its back that
-    belong to two sheets balance everywhere.
+    A copy has the same three positions as an earlier face, no partner but that face, a side with
+    three faces or more, and either the same orientation or a side on which the directions do not
+    balance. A face and its back that belong to two sheets balance everywhere.
     """
-    loose = np.bincount(sides.free // 3, minlength=len(faces)) == 3
-    of_side = np.empty(faces.size, dtype=np.int64)
-    of_side[sides.free] = sides.group
-    which = np.flatnonzero(loose)
-    corners = site[faces[which]]
+    loose = np.bincount(sides.free // 3, minlength=len(faces))
+    first = first_equal_row(np.sort(faces, axis=1))
+    double = np.bincount(first, minlength=len(faces))[first] > 1
+    # Sides with a partner count as a last group, which is empty and balanced.
+    of_side = np.full((len(faces), 3), len(sides.sizes))
+    of_side.flat[sides.free] = sides.group
+    crowded = (np.r_[sides.sizes, 0][of_side] > 2).any(axis=1)
+    which = np.flatnonzero(((loose == 3) | double) & crowded)
     copy = np.zeros(len(faces), dtype=np.bool_)
-    copy[which] = repeated_rows(_turned_to_front(corners)) & _crowded(of_side, which, sides.sizes)
+    copy[which] = repeated_rows(_turned_to_front(site[faces[which]])) & (loose[which] == 3)
     which = which[~copy[which]]
-    left = np.setdiff1d(np.arange(len(sides.free)), np.flatnonzero(copy[sides.free // 3]))
-    balance = np.bincount(sides.group[left], sides.direction[left], len(sides.sizes)) == 0
-    even = balance[of_side.reshape(-1, 3)[which]].all(axis=1)
-    again = repeated_rows(np.sort(site[faces[which]], axis=1)) & ~even
-    copy[which] = again & _crowded(of_side, which, sides.sizes)
+    left = ~copy[sides.free // 3]
+    given = np.bincount(sides.group, sides.direction, len(sides.sizes) + 1) == 0
+    balance = np.bincount(sides.group[left], sides.direction[left], len(sides.sizes) + 1) == 0
+    even = np.where((loose[which] == 3)[:, None], balance[of_side[which]], given[of_side[which]])
+    uneven = ~even.all(axis=1)
+    copy[which] = repeated_rows(np.sort(site[faces[which]], axis=1)) & uneven
     return copy
 
 
@@ -126,11 +130,6 @@ def _turned_to_front(corners: IntArray) -> IntArray:
     """The corners (r, 3) in the same cyclic order, the smallest first."""
     shift = (np.argmin(corners, axis=1)[:, None] + np.arange(3)) % 3
     return np.asarray(np.take_along_axis(corners, shift, axis=1))
-
-
-def _crowded(of_side: IntArray, which: IntArray, sizes: IntArray) -> BoolArray:
-    """Mask of the faces `which` that have three or more half-edges on one of their sides."""
-    return np.asarray((sizes[of_side.reshape(-1, 3)[which]] > 2).any(axis=1))
 
 
 def sewn_corners(mesh: TriMesh, site: IntArray, sides: Sides, *, split: bool) -> IntArray:

@@ -101,8 +101,8 @@ def euler_number(mesh: TriMesh) -> int:
 
 def nonmanifold_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
     """End points (k, 2) of the edges with three or more faces; `table` saves finding the edges."""
-    found = edges(mesh) if table is None else table
-    return found.vertices[(found.counts > 2) & proper_edges(found)]
+    table = edges(mesh) if table is None else table
+    return table.vertices[(table.counts > 2) & proper_edges(table)]
 
 
 def nonmanifold_vertices(mesh: TriMesh) -> IntArray:
@@ -220,8 +220,8 @@ def boundary_loops(mesh: TriMesh) -> list[IntArray]:
     >>> len(boundary_loops(TriMesh(np.eye(3), [[0, 1, 2]])))
     1
     """
-    found = edges(mesh)
-    start = np.flatnonzero(((found.counts == 1) & proper_edges(found))[found.of_halfedge])
+    table = edges(mesh)
+    start = np.flatnonzero(((table.counts == 1) & proper_edges(table))[table.of_halfedge])
     if len(start) == 0:
         return []
     fans = corner_fans(mesh)
