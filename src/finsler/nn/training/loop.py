@@ -69,10 +69,10 @@ def train(
     Raises
     ------
     InputError
-        The store cannot be learned from, the folder holds a run of another configuration, or
-        another process trains there.
+        The store cannot be learned from, the network does not fit into memory, the folder holds a
+        run of another configuration, or another process trains there.
     ConvergenceError
-        A loss is not finite; the last checkpoint stays as it is.
+        A loss or a weight is not finite; the last checkpoint stays as it is.
     """
     chosen, path = TrainConfig() if config is None else config, Path(folder)
     with join_team(chosen.device) as team, matrix_precision(chosen.precision):
