@@ -81,7 +81,7 @@ def test_remeshing_meets_the_count_and_lies_on_the_old_surface(vertices):
     assert is_clean(new.mesh, vertices)
     assert (new.barycentric >= 0).all()
     assert new.barycentric.sum(axis=1) == pytest.approx(1.0)
-    corners = ball.vertices[ball.faces[new.place]]
+    corners = ball.vertices[ball.faces[new.under]]
     assert np.einsum("nc,ncx->nx", new.barycentric, corners) == pytest.approx(new.mesh.vertices)
     assert finsler.health(new.mesh).smallest_angle > 25
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from finsler.data.labels import read_barycentric, read_vts
 from finsler.data.sets.layout import ShapeFiles, extra_files
-from finsler.data.sets.opening import Found, find_collections
+from finsler.data.sets.opening import LocatedSet, find_collections
 from finsler.errors import InputError
 from finsler.mesh.health import MeshHealth, health
 from finsler.mesh.io import load_mesh
@@ -121,13 +121,13 @@ def check_collection(
     InputError
         There is no such folder, or no data set is recognised in it.
     """
-    found = find_collections(path)
-    if not found:
+    sets = find_collections(path)
+    if not sets:
         raise InputError(
             f"{path}: no data set is recognised here; a set is a folder such as FAUST_r with"
             " off/*.off and corres/*.vts, or SHREC'16 with null, cuts and holes"
         )
-    total = sum(len(_present(entry.files)) for entry in found)
+    total = sum(len(_present(entry.files)) for entry in sets)
     done = 0
 
     def step() -> None:
@@ -135,14 +135,14 @@ def check_collection(
         done += 1
         progress(done, total)
 
-    reports = [_examine(entry, step) for entry in found]
-    extra = extra_files([entry.files for entry in found])
+    reports = [_examine(entry, step) for entry in sets]
+    extra = extra_files([entry.files for entry in sets])
     if extra:
         reports[0] = _with(reports[0], _extra_finding(extra))
     return tuple(reports)
 
 
-def _examine(entry: Found, step: Callable[[], None]) -> SetReport:
+def _examine(entry: LocatedSet, step: Callable[[], None]) -> SetReport:
     files = entry.files
     findings = [*_counts(files)]
     shapes: list[_Examined] = []

@@ -65,8 +65,8 @@ def canonical_labels(mesh: TriMesh, named: IntArray, reference_named: IntArray) 
     Examples
     --------
     >>> strip = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [2, 1, 0]], [[0, 1, 2], [1, 3, 2]])
-    >>> found = canonical_labels(strip, np.array([0, 3, 0]), np.array([7, 5, 6]))
-    >>> found.labels.tolist(), found.exact.tolist()
+    >>> result = canonical_labels(strip, np.array([0, 3, 0]), np.array([7, 5, 6]))
+    >>> result.labels.tolist(), result.exact.tolist()
     ([7, 7, 7, 5], [True, False, False, True])
     """
     if len(named) != len(reference_named):
@@ -179,8 +179,8 @@ def _nearest(mesh: TriMesh, sources: IntArray) -> IntArray:
     ends = ends[ends[:, 0] != ends[:, 1]]
     length = np.linalg.norm(mesh.vertices[ends[:, 0]] - mesh.vertices[ends[:, 1]], axis=1)
     # Not every release of scipy takes longer indices for shortest paths.
-    places = ends.T.astype(np.int32)
-    graph = coo_array((length, places), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
+    index = ends.T.astype(np.int32)
+    graph = coo_array((length, index), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
     distance = dijkstra(graph, directed=False, indices=sources, min_only=True)
     # Every shortest path runs over edges whose length is the exact difference of the distances;
     # the smallest source travels along them, a step a round.
@@ -207,7 +207,7 @@ def _lines(path: str | os.PathLike[str]) -> list[bytes]:
     """Lines of a text file without the blank ones at its end."""
     try:
         if not Path(path).is_file():
-            raise InputError(f"{path}: there is no such file; copy the ground truth to this place")
+            raise InputError(f"{path}: there is no such file; copy the ground truth there")
         lines = Path(path).read_bytes().rstrip().splitlines()
     except OSError as error:
         raise InputError(

@@ -172,22 +172,22 @@ def partial_collection(
         source, i, k = origin[name]
         rng = np.random.default_rng([seed, i, k])
         wanted, own = float(rng.uniform(lowest, highest)), int(rng.integers(2**32))
-        shape = full.load(source)
-        if kind == "cuts":
-            part = cut(shape.mesh, share=wanted, seed=own)
-        else:
-            part = holes(shape.mesh, share=wanted, seed=own, seeds=seeds)
-        kept = part.vertex_map
-        return Shape(name, part.mesh, shape.labels[kept], shape.exact[kept])
+        discs = None if kind == "cuts" else seeds
+        return _partial_shape(name, full.load(source), wanted, own, discs)
 
-    train = {*full.train}
-    return Collection(
-        name=f"{full.name} {kind}",
-        train=tuple(name for name, (source, _, _) in origin.items() if source in train),
-        test=tuple(name for name, (source, _, _) in origin.items() if source not in train),
-        reference=full.reference,
-        load=load,
-    )
+    train = tuple(name for name, (source, _, _) in origin.items() if source in full.train)
+    test = tuple(name for name in origin if name not in train)
+    return Collection(f"{full.name} {kind}", train, test, full.reference, load)
+
+
+def _partial_shape(name: str, full: Shape, share: float, seed: int, discs: int | None) -> Shape:
+    """A part of a shape with its labels: cut off, or what so many discs leave."""
+    if discs is None:
+        part = cut(full.mesh, share=share, seed=seed)
+    else:
+        part = holes(full.mesh, share=share, seed=seed, seeds=discs)
+    kept = part.vertex_map
+    return Shape(name, part.mesh, full.labels[kept], full.exact[kept])
 
 
 def _best(mesh: TriMesh, heights: Iterator[FloatArray], share: float, what: str) -> Partial:
@@ -199,9 +199,9 @@ def _best(mesh: TriMesh, heights: Iterator[FloatArray], share: float, what: str)
     best, miss = np.zeros(0, dtype=np.int64), np.inf
     for height in heights:
         faces = _one_fan_each(mesh, _top(height, area, pairs, share), area)
-        found = abs(float(area[faces].sum() / area.sum()) - share)
-        if len(faces) and found < miss:
-            best, miss = faces, found
+        gap = abs(float(area[faces].sum() / area.sum()) - share)
+        if len(faces) and gap < miss:
+            best, miss = faces, gap
         if miss <= _TOLERANCE / 5:
             break
     if miss > _TOLERANCE:
@@ -277,5 +277,5 @@ def _edge_lengths(mesh: TriMesh) -> coo_array:
     ends = edges(mesh).vertices
     length = np.linalg.norm(mesh.vertices[ends[:, 0]] - mesh.vertices[ends[:, 1]], axis=1)
     # Not every release of scipy takes longer indices for shortest paths.
-    places = ends.T.astype(np.int32)
-    return coo_array((length, places), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()
+    index = ends.T.astype(np.int32)
+    return coo_array((length, index), shape=(mesh.n_vertices, mesh.n_vertices)).tocsr()

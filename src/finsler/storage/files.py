@@ -28,7 +28,7 @@ _CONNECT, _TRY = 3, 5
 
 
 def location(path: str | os.PathLike[str]) -> Path:
-    """A path on this machine, or with `://` a place that fsspec reaches.
+    """A path on this machine, or with `://` a location that fsspec reaches.
 
     The latter has the methods of a path, but is none that `open` takes: use `read_bytes` and
     `write_bytes`. Keys and addresses come from the environment (`AWS_ACCESS_KEY_ID`,
@@ -47,14 +47,14 @@ def location(path: str | os.PathLike[str]) -> Path:
     try:
         from upath import UPath
 
-        place = UPath(text, **_object_options(text.partition("://")[0]))
-        assert place.fs is not None
+        where = UPath(text, **_object_options(text.partition("://")[0]))
+        assert where.fs is not None
     except (ImportError, ValueError) as error:
         raise InputError(
-            f"{text}: this place cannot be opened ({error}); install finsler[cluster] and check the"
-            " address"
+            f"{text}: this location cannot be opened ({error}); install finsler[cluster] and check"
+            " the address"
         ) from error
-    return cast(Path, place)
+    return cast(Path, where)
 
 
 def local_path(path: str | os.PathLike[str]) -> Path:
@@ -81,20 +81,20 @@ def lasting_location(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     InputError
-        As for `location`, or a place in this process's memory.
+        As for `location`, or a location in this process's memory.
     """
-    place: Any = location(path)
-    if not is_local(place) and place.protocol == "memory":
+    where: Any = location(path)
+    if not is_local(where) and where.protocol == "memory":
         raise InputError(
             f"{path}: what is written there ends with this process; give a folder or an object"
             " store"
         )
-    return cast(Path, place)
+    return cast(Path, where)
 
 
-def is_local(place: Path) -> bool:
+def is_local(where: Path) -> bool:
     """Whether a location is a path on this machine."""
-    return isinstance(place, Path)
+    return isinstance(where, Path)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -105,43 +105,43 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     FileNotFoundError, ConnectionError
         There is no such file; it is elsewhere and out of reach.
     """
-    place: Any = location(path)
-    if is_local(place):
-        if place.exists() and not place.is_file():
-            raise InputError(f"{place}: this is a folder or device; give the path of a file")
-        return Path(place).read_bytes()
-    with _reaching(place):
-        return cast(bytes, place.fs.cat_file(place.path))
+    where: Any = location(path)
+    if is_local(where):
+        if where.exists() and not where.is_file():
+            raise InputError(f"{where}: this is a folder or device; give the path of a file")
+        return Path(where).read_bytes()
+    with _reaching(where):
+        return cast(bytes, where.fs.cat_file(where.path))
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
     """Whether there is such a file or folder."""
-    place: Any = location(path)
-    if is_local(place):
-        return Path(place).exists()
-    with _reaching(place):
-        return bool(place.fs.exists(place.path))
+    where: Any = location(path)
+    if is_local(where):
+        return Path(where).exists()
+    with _reaching(where):
+        return bool(where.fs.exists(where.path))
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder and those above it; of a place elsewhere, see that it can be written.
+    """Make a folder and those above it; of a location elsewhere, see that it can be written.
 
     Raises
     ------
     InputError
         This is a file, or a bucket that is missing or closed.
     """
-    place = location(path)
-    if not is_local(place):
-        probe: Any = place / ".writable"
+    where = location(path)
+    if not is_local(where):
+        probe: Any = where / ".writable"
         write_bytes(probe, b"")
-        with _reaching(place):
+        with _reaching(where):
             probe.fs.rm_file(probe.path)
-        return place
-    if place.exists() and not place.is_dir():
-        raise InputError(f"{place}: this is a file; give a folder")
-    place.mkdir(parents=True, exist_ok=True)
-    return place
+        return where
+    if where.exists() and not where.is_dir():
+        raise InputError(f"{where}: this is a file; give a folder")
+    where.mkdir(parents=True, exist_ok=True)
+    return where
 
 
 def shared_folder(path: str | os.PathLike[str]) -> str:
@@ -253,7 +253,7 @@ def _object_options(protocol: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _reaching(place: Any) -> Iterator[None]:
+def _reaching(where: Any) -> Iterator[None]:
     """Turn what the libraries of object stores raise into one sentence."""
     try:
         yield
@@ -263,10 +263,10 @@ def _reaching(place: Any) -> Iterator[None]:
     except Exception as error:
         told = str(error)
         if isinstance(error, FileNotFoundError) or "NoSuchBucket" in told:
-            raise FileNotFoundError(f"{place}: there is no such file or bucket") from error
+            raise FileNotFoundError(f"{where}: there is no such file or bucket") from error
         if isinstance(error, PermissionError) or type(error).__name__ in _DENIED:
             raise InputError(
-                f"{place}: access is denied; check the keys and the rights of this place"
+                f"{where}: access is denied; check the keys and the rights of this location"
             ) from error
         reason = " ".join(told.partition("Debug source")[0].split())[:300]
-        raise ConnectionError(f"{place}: this place cannot be reached ({reason})") from error
+        raise ConnectionError(f"{where}: this location cannot be reached ({reason})") from error

@@ -18,23 +18,23 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
         A sentence without the path.
     """
     try:
-        found = json.loads(
+        parsed = json.loads(
             text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number
         )
     except RecursionError as error:
         raise InputError("this is not a JSON text (nested too deeply)") from error
     except ValueError as error:
         raise InputError(f"this is not a JSON text ({str(error)[:80]})") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise InputError("this must be a JSON object")
-    return found
+    return parsed
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    parsed = dict(pairs)
+    if len(parsed) != len(pairs):
         raise ValueError("a name stands twice")
-    return found
+    return parsed
 
 
 def _number(text: str) -> float:

@@ -47,12 +47,12 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
         The file is missing or damaged, or lacks one of the names, or would unpack to more than
         256 MiB and fifty times its size; the environment variable FINSLER_UNPACK_GIB allows more.
     """
-    place = location(path)
-    if is_local(place) and not place.is_file():
+    where = location(path)
+    if is_local(where) and not where.is_file():
         raise InputError(f"{path}: there is no such file; check the path")
     try:
         with _opened(path) as file, zipfile.ZipFile(file) as archive:
-            allowed, found = _unpackable(file.seek(0, os.SEEK_END)), {}
+            allowed, arrays = _unpackable(file.seek(0, os.SEEK_END)), {}
             for name in names:
                 member = archive.NameToInfo.get(f"{name}.npy")
                 if member is None:
@@ -63,8 +63,8 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
                         f"{path}: the file would unpack to far more than its size; set"
                         f" {UNPACK_GIB} to the GiB that it may take, if that is meant"
                     )
-                found[name] = _array(archive, member)
-            return found
+                arrays[name] = _array(archive, member)
+            return arrays
     except (InputError, PermissionError, ConnectionError):
         raise
     # A damaged archive raises nearly anything, from zipfile and zlib as well as from numpy.
@@ -115,10 +115,10 @@ def _require_characters(array: NDArray[Any]) -> None:
 
 
 def _opened(path: str | os.PathLike[str]) -> BinaryIO:
-    place = location(path)
-    if is_local(place):
-        return place.open("rb")
+    where = location(path)
+    if is_local(where):
+        return where.open("rb")
     try:
-        return io.BytesIO(read_bytes(place))
+        return io.BytesIO(read_bytes(where))
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file; check the path") from error

@@ -2,12 +2,11 @@
 
 A surface is a corner table. Half-edge `3 f + c` runs from corner `c` of face `f` to corner `c + 1`;
 `origin` (3 m,) is the vertex it starts from, `twin` (3 m,) its partner in the face across,
-`leaving` (n,) one half-edge that starts from each vertex. Every vertex knows its `place`: a face of
-the template and barycentric coordinates in it. Changes are made in place; only those that keep the
+`leaving` (n,) one half-edge that starts from each vertex. Every vertex knows the template's
+face `under` it and barycentric coordinates in that face. Changes are made in place; only those that keep the
 surface a closed manifold are made, and only those that turn no face over.
 
-A template is `points` (p, 3), `faces` (q, 3) and the faces around each vertex, `around[start[v]:
-start[v + 1]]`.
+Templates are those of `_compiled_template`.
 """
 
 from __future__ import annotations
@@ -15,10 +14,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from finsler.synthetic._compiled_template import (
+    Template,
+    Vector,
+    cross,
+    dot,
+    middle,
+    minus,
+    point_at,
+    put,
+    row,
+    walk,
+)
 from finsler.typing import BoolArray, FloatArray, IntArray
-
-Template = tuple[FloatArray, IntArray, IntArray, IntArray]
-Vector = tuple[float, float, float]
 
 # Cosine of the largest turn of a face that a change may cause.
 _LEAST_COSINE = 0.3
@@ -37,124 +45,8 @@ def _previous(h: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _row(points: FloatArray, i: int) -> Vector:
-    return points[i, 0], points[i, 1], points[i, 2]
-
-
-@njit(cache=True, nogil=True)
-def _put(points: FloatArray, i: int, p: Vector) -> None:
-    points[i, 0], points[i, 1], points[i, 2] = p
-
-
-@njit(cache=True, nogil=True)
-def _minus(a: Vector, b: Vector) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@njit(cache=True, nogil=True)
-def _middle(a: Vector, b: Vector) -> Vector:
-    return 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
-
-
-@njit(cache=True, nogil=True)
-def _dot(a: Vector, b: Vector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit(cache=True, nogil=True)
-def _cross(a: Vector, b: Vector, c: Vector) -> Vector:
-    """(b − a) × (c − a)."""
-    u, v = _minus(b, a), _minus(c, a)
-    return u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
-
-
-@njit(cache=True, nogil=True)
 def _agree(m: Vector, n: Vector) -> bool:
-    return bool(_dot(m, n) > _LEAST_COSINE * np.sqrt(_dot(m, m) * _dot(n, n)))
-
-
-@njit(cache=True, nogil=True)
-def closest_in_triangle(p: Vector, a: Vector, b: Vector, c: Vector) -> Vector:
-    """Barycentric coordinates of the point of a triangle nearest to `p`, by its Voronoi regions."""
-    ab, ac, ap = _minus(b, a), _minus(c, a), _minus(p, a)
-    d1, d2 = _dot(ab, ap), _dot(ac, ap)
-    if d1 <= 0.0 and d2 <= 0.0:
-        return 1.0, 0.0, 0.0
-    bp = _minus(p, b)
-    d3, d4 = _dot(ab, bp), _dot(ac, bp)
-    if d3 >= 0.0 and d4 <= d3:
-        return 0.0, 1.0, 0.0
-    vc = d1 * d4 - d3 * d2
-    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        share = d1 / (d1 - d3)
-        return 1.0 - share, share, 0.0
-    cp = _minus(p, c)
-    d5, d6 = _dot(ab, cp), _dot(ac, cp)
-    if d6 >= 0.0 and d5 <= d6:
-        return 0.0, 0.0, 1.0
-    vb = d5 * d2 - d1 * d6
-    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        share = d2 / (d2 - d6)
-        return 1.0 - share, 0.0, share
-    va = d3 * d6 - d5 * d4
-    if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
-        share = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        return 0.0, 1.0 - share, share
-    v, w = vb / (va + vb + vc), vc / (va + vb + vc)
-    return 1.0 - v - w, v, w
-
-
-@njit(cache=True, nogil=True)
-def point_at(template: Template, face: int, w: Vector) -> Vector:
-    """Point of the template with barycentric coordinates `w` in a face."""
-    points, faces = template[0], template[1]
-    a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
-    return (
-        w[0] * points[a, 0] + w[1] * points[b, 0] + w[2] * points[c, 0],
-        w[0] * points[a, 1] + w[1] * points[b, 1] + w[2] * points[c, 1],
-        w[0] * points[a, 2] + w[1] * points[b, 2] + w[2] * points[c, 2],
-    )
-
-
-@njit(cache=True, nogil=True)
-def _nearest_in_face(template: Template, p: Vector, face: int) -> tuple[Vector, float]:
-    """Barycentric coordinates of the point of a face nearest to `p`, and its squared distance."""
-    points, faces = template[0], template[1]
-    a, b, c = (
-        _row(points, faces[face, 0]),
-        _row(points, faces[face, 1]),
-        _row(points, faces[face, 2]),
-    )
-    weights = closest_in_triangle(p, a, b, c)
-    gap = _minus(point_at(template, face, weights), p)
-    return weights, _dot(gap, gap)
-
-
-@njit(cache=True, nogil=True)
-def walk(template: Template, p: Vector, face: int) -> tuple[int, Vector]:
-    """Face and barycentric coordinates nearest to `p`, found by walking downhill from `face`.
-
-    A walk stays on its part of the surface: it never jumps to a limb that happens to be close.
-    """
-    _, faces, start, around = template
-    best, distance = _nearest_in_face(template, p, face)
-    while min(best[0], best[1], best[2]) <= 0.0:
-        found = -1
-        for corner in range(3):
-            # Faces that hold the point reached so far hold a corner with weight.
-            if best[corner] == 0.0:
-                continue
-            v = faces[face, corner]
-            for k in range(start[v], start[v + 1]):
-                weights, candidate = _nearest_in_face(template, p, around[k])
-                if candidate < distance * (1.0 - 1e-12):
-                    found, best, distance = around[k], weights, candidate
-            if found >= 0:
-                break
-        if found < 0:
-            break
-        face = found
-    return face, best
+    return bool(dot(m, n) > _LEAST_COSINE * np.sqrt(dot(m, m) * dot(n, n)))
 
 
 @njit(cache=True, nogil=True)
@@ -163,12 +55,12 @@ def _turns(
 ) -> bool:
     """Whether moving a vertex to `p` turns over one of its faces that do not hold `skip`."""
     h = leaving
-    old = _row(points, origin[h])
+    old = row(points, origin[h])
     while True:
         b, c = origin[_next(h)], origin[_previous(h)]
         if b != skip and c != skip:
-            q, r = _row(points, b), _row(points, c)
-            if not _agree(_cross(old, q, r), _cross(p, q, r)):
+            q, r = row(points, b), row(points, c)
+            if not _agree(cross(old, q, r), cross(p, q, r)):
                 return True
         h = twin[_previous(h)]
         if h == leaving:
@@ -223,7 +115,7 @@ def _lock_ring(origin: IntArray, twin: IntArray, h: int, locked: BoolArray) -> N
 @njit(cache=True, nogil=True)
 def collapse(
     points: FloatArray,
-    place: IntArray,
+    under: IntArray,
     weights: FloatArray,
     origin: IntArray,
     twin: IntArray,
@@ -246,7 +138,7 @@ def collapse(
         if a < 0 or locked[a] or locked[b] or not _linked(origin, twin, h, mark):
             continue
         t = twin[h]
-        face, at = walk(template, _middle(_row(points, a), _row(points, b)), place[a])
+        face, at = walk(template, middle(row(points, a), row(points, b)), under[a])
         p = point_at(template, face, at)
         if _turns(points, origin, twin, h, b, p) or _turns(points, origin, twin, t, a, p):
             continue
@@ -265,9 +157,9 @@ def collapse(
             base = side - side % 3
             origin[base : base + 3] = -1
         leaving[b] = -1
-        place[a] = face
-        _put(points, a, p)
-        _put(weights, a, at)
+        under[a] = face
+        put(points, a, p)
+        put(weights, a, at)
         done += 1
     return done
 
@@ -275,7 +167,7 @@ def collapse(
 @njit(cache=True, nogil=True)
 def split(
     points: FloatArray,
-    place: IntArray,
+    under: IntArray,
     weights: FloatArray,
     origin: IntArray,
     twin: IntArray,
@@ -301,10 +193,10 @@ def split(
             continue
         locked[a] = locked[b] = locked[c] = locked[d] = True
         m, left, right = used + done, 3 * (top + 2 * done), 3 * (top + 2 * done) + 3
-        face, at = walk(template, _middle(_row(points, a), _row(points, b)), place[a])
-        place[m] = face
-        _put(points, m, point_at(template, face, at))
-        _put(weights, m, at)
+        face, at = walk(template, middle(row(points, a), row(points, b)), under[a])
+        under[m] = face
+        put(points, m, point_at(template, face, at))
+        put(weights, m, at)
         hn, tn = _next(h), _next(t)
         across_h, across_t = twin[hn], twin[tn]
         # The faces abc and bad keep their corners c, a and d, b; their corners b and a become m.
@@ -346,16 +238,15 @@ def flip(
                 continue
             hn, hp, tn, tp = _next(h), _previous(h), _next(t), _previous(t)
             a, b, c, d = origin[h], origin[t], origin[hp], origin[tp]
-            pa, pb, pc, pd = _row(points, a), _row(points, b), _row(points, c), _row(points, d)
-            n0, n1 = _cross(pa, pb, pc), _cross(pb, pa, pd)
-            s0, s1 = np.sqrt(_dot(n0, n0)), np.sqrt(_dot(n1, n1))
+            pa, pb, pc, pd = row(points, a), row(points, b), row(points, c), row(points, d)
+            n0, n1 = cross(pa, pb, pc), cross(pb, pa, pd)
+            s0, s1 = np.sqrt(dot(n0, n0)), np.sqrt(dot(n1, n1))
             cotangents = (
-                _dot(_minus(pa, pc), _minus(pb, pc)) * s1
-                + _dot(_minus(pa, pd), _minus(pb, pd)) * s0
+                dot(minus(pa, pc), minus(pb, pc)) * s1 + dot(minus(pa, pd), minus(pb, pd)) * s0
             )
             if cotangents >= -_FLIP_MARGIN * s0 * s1:
                 continue
-            m0, m1 = _cross(pa, pd, pc), _cross(pd, pb, pc)
+            m0, m1 = cross(pa, pd, pc), cross(pd, pb, pc)
             mean = (n0[0] + n1[0], n0[1] + n1[1], n0[2] + n1[2])
             if not (_agree(m0, mean) and _agree(m1, mean) and _agree(m0, m1)):
                 continue
@@ -387,7 +278,7 @@ def _valence_above_three(twin: IntArray, h: int) -> bool:
 @njit(cache=True, nogil=True)
 def relax(
     points: FloatArray,
-    place: IntArray,
+    under: IntArray,
     weights: FloatArray,
     origin: IntArray,
     twin: IntArray,
@@ -396,17 +287,17 @@ def relax(
 ) -> None:
     """Move every vertex towards the area-weighted centre of its faces, within the template."""
     for v in range(len(points)):
-        here = _row(points, v)
+        here = row(points, v)
         h = leaving[v]
         x = y = z = nx = ny = nz = total = 0.0
         while True:
-            b, c = _row(points, origin[_next(h)]), _row(points, origin[_previous(h)])
-            cross = _cross(here, b, c)
-            area = np.sqrt(_dot(cross, cross))
+            b, c = row(points, origin[_next(h)]), row(points, origin[_previous(h)])
+            normal = cross(here, b, c)
+            area = np.sqrt(dot(normal, normal))
             x += area * (b[0] + c[0] - 2.0 * here[0])
             y += area * (b[1] + c[1] - 2.0 * here[1])
             z += area * (b[2] + c[2] - 2.0 * here[2])
-            nx, ny, nz, total = nx + cross[0], ny + cross[1], nz + cross[2], total + area
+            nx, ny, nz, total = nx + normal[0], ny + normal[1], nz + normal[2], total + area
             h = twin[_previous(h)]
             if h == leaving[v]:
                 break
@@ -421,9 +312,9 @@ def relax(
             here[1] + step * (y - lift * ny),
             here[2] + step * (z - lift * nz),
         )
-        face, at = walk(template, goal, place[v])
+        face, at = walk(template, goal, under[v])
         p = point_at(template, face, at)
         if not _turns(points, origin, twin, h, -1, p):
-            place[v] = face
-            _put(points, v, p)
-            _put(weights, v, at)
+            under[v] = face
+            put(points, v, p)
+            put(weights, v, at)

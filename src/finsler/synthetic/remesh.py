@@ -27,15 +27,15 @@ class Remeshed:
     Attributes
     ----------
     mesh : TriMesh
-        Vertex i is Σ_c barycentric[i, c] · (corner c of old face place[i]).
-    place : (n,)
+        Vertex i is Σ_c barycentric[i, c] · (corner c of old face under[i]).
+    under : (n,)
         Face of the old mesh that each vertex lies in.
     barycentric : (n, 3)
         Coordinates in it, not negative, with sum 1.
     """
 
     mesh: TriMesh
-    place: IntArray
+    under: IntArray
     barycentric: FloatArray
 
 
@@ -82,9 +82,9 @@ def remesh(mesh: TriMesh, vertices: int, rng: np.random.Generator) -> Remeshed:
         for _ in range(2):
             surface.relax(template)
             surface.flip()
-    corners = mesh.vertices[mesh.faces[surface.place]]
+    corners = mesh.vertices[mesh.faces[surface.under]]
     points = np.einsum("nc,ncx->nx", surface.weights, corners)
-    return Remeshed(TriMesh(points, surface.origin.reshape(-1, 3)), surface.place, surface.weights)
+    return Remeshed(TriMesh(points, surface.origin.reshape(-1, 3)), surface.under, surface.weights)
 
 
 _Template = tuple[FloatArray, IntArray, IntArray, IntArray]
@@ -103,7 +103,7 @@ class _Surface:
     """A corner table on a template, see `_compiled`; `relax` and `flip` change it in place."""
 
     points: FloatArray
-    place: IntArray
+    under: IntArray
     weights: FloatArray
     origin: IntArray
     twin: IntArray
@@ -111,15 +111,15 @@ class _Surface:
     @classmethod
     def whole(cls, mesh: TriMesh) -> _Surface:
         """The template as a surface on itself."""
-        place, weights = np.zeros(mesh.n_vertices, dtype=np.int64), np.zeros((mesh.n_vertices, 3))
+        under, weights = np.zeros(mesh.n_vertices, dtype=np.int64), np.zeros((mesh.n_vertices, 3))
         corner = np.arange(3 * mesh.n_faces)
         last = np.zeros(mesh.n_vertices, dtype=np.int64)
         last[mesh.faces.ravel()] = corner
-        place, weights[np.arange(mesh.n_vertices), last % 3] = last // 3, 1.0
+        under, weights[np.arange(mesh.n_vertices), last % 3] = last // 3, 1.0
         twin = np.empty(3 * mesh.n_faces, dtype=np.int64)
         pairs = edges(mesh).pairs
         twin[pairs[:, 0]], twin[pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
-        return cls(mesh.vertices.copy(), place, weights, mesh.faces.ravel().copy(), twin)
+        return cls(mesh.vertices.copy(), under, weights, mesh.faces.ravel().copy(), twin)
 
     def leaving(self) -> IntArray:
         """One half-edge from each vertex."""
@@ -145,7 +145,7 @@ class _Surface:
 
         relax(
             self.points,
-            self.place,
+            self.under,
             self.weights,
             self.origin,
             self.twin,
@@ -191,7 +191,7 @@ def _collapsed(surface: _Surface, order: IntArray, budget: int, template: _Templ
     from finsler.synthetic._compiled import collapse
 
     s, leaving = surface, surface.leaving()
-    collapse(s.points, s.place, s.weights, s.origin, s.twin, leaving, order, budget, template)
+    collapse(s.points, s.under, s.weights, s.origin, s.twin, leaving, order, budget, template)
     keep = leaving >= 0
     number = np.cumsum(keep) - 1
     kept_faces = s.origin[::3] >= 0
@@ -200,7 +200,7 @@ def _collapsed(surface: _Surface, order: IntArray, budget: int, template: _Templ
     twin = s.twin[kept]
     return _Surface(
         s.points[keep],
-        s.place[keep],
+        s.under[keep],
         s.weights[keep],
         number[s.origin[kept]],
         3 * new_face[twin // 3] + twin % 3,
@@ -213,9 +213,9 @@ def _split(surface: _Surface, order: IntArray, budget: int, template: _Template)
     used, s = len(surface.points), surface
     room = min(budget, len(order))
     points = np.concatenate([s.points, np.zeros((room, 3))])
-    place = np.concatenate([s.place, np.zeros(room, dtype=np.int64)])
+    under = np.concatenate([s.under, np.zeros(room, dtype=np.int64)])
     weights = np.concatenate([s.weights, np.zeros((room, 3))])
     origin, twin = (np.concatenate([x, np.full(6 * room, -1)]) for x in (s.origin, s.twin))
-    done = split(points, place, weights, origin, twin, order, budget, used, template)
+    done = split(points, under, weights, origin, twin, order, budget, used, template)
     n, corners = used + done, 3 * (2 * (used + done) - 4)
-    return _Surface(points[:n], place[:n], weights[:n], origin[:corners], twin[:corners])
+    return _Surface(points[:n], under[:n], weights[:n], origin[:corners], twin[:corners])

@@ -135,7 +135,7 @@ class Motion:
 def motion(species: Species, individual: Build, pose: Mapping[str, float]) -> Motion:
     """Forward kinematics: the hinges of a bone turn it about its joint, its parent carries it."""
     angles = species.angles(pose)
-    rotations, places = np.empty((len(species.bones), 4)), np.empty((len(species.bones), 3))
+    rotations, positions = np.empty((len(species.bones), 4)), np.empty((len(species.bones), 3))
     joints = individual.joints
     for i, (bone, parent) in enumerate(zip(species.bones, species.parents, strict=True)):
         turn = np.array([1.0, 0.0, 0.0, 0.0])
@@ -143,10 +143,10 @@ def motion(species: Species, individual: Build, pose: Mapping[str, float]) -> Mo
             angle = angles[f"{bone.name} {hinge.name}"]
             turn = quaternion_product(turn, unit_quaternion(hinge.axis, angle))
         if parent < 0:
-            rotations[i], places[i] = turn, joints[i]
+            rotations[i], positions[i] = turn, joints[i]
             continue
         turn = quaternion_product(rotations[parent], turn)
         # q and −q turn alike, but only quaternions on the same side blend along the short way.
         rotations[i] = turn if turn @ rotations[parent] >= 0.0 else -turn
-        places[i] = places[parent] + rotated(rotations[parent], joints[i] - joints[parent])
-    return Motion(rotations, places - rotated(rotations, joints))
+        positions[i] = positions[parent] + rotated(rotations[parent], joints[i] - joints[parent])
+    return Motion(rotations, positions - rotated(rotations, joints))

@@ -138,8 +138,8 @@ class ShapeFiles:
             A file is damaged or does not fit the others; the sentence names it.
         """
         mesh = load_mesh(self.meshes[name])
-        found = self.labels(name, mesh)
-        return Shape(name, mesh, found.labels, found.exact)
+        known = self.labels(name, mesh)
+        return Shape(name, mesh, known.labels, known.exact)
 
     def labels(self, name: str, mesh: TriMesh) -> Labels:
         """Labels of a shape whose mesh has been read."""
@@ -156,9 +156,9 @@ class ShapeFiles:
         self.require_lines(path, len(known), mesh.n_vertices)
         if (known < 0).all():
             raise InputError(f"{path}: no line names a vertex; copy the file again")
-        found = filled_labels(mesh, known)
+        filled = filled_labels(mesh, known)
         marks = path.with_suffix(FILLED)
-        return _marked(found, read_vts(marks, mesh.n_vertices)) if marks.is_file() else found
+        return _marked(filled, read_vts(marks, mesh.n_vertices)) if marks.is_file() else filled
 
     def require_lines(self, path: Path, lines: int, needed: int) -> None:
         """Raise where a truth file does not have the number of lines that it needs."""
@@ -202,36 +202,36 @@ def require_plain_names(title: str, names: Iterable[object]) -> None:
         raise InputError(f"the collection is called {title[:40]!r}; its name must be a short text")
 
 
-def _marked(found: Labels, inexact: IntArray) -> Labels:
-    exact = found.exact.copy()
+def _marked(filled: Labels, inexact: IntArray) -> Labels:
+    exact = filled.exact.copy()
     exact[inexact] = False
-    return Labels(found.labels, exact)
+    return Labels(filled.labels, exact)
 
 
 def mesh_files(folder: Path, pattern: str) -> dict[str, Path]:
     """Meshes of a folder, or of its `off`, `shapes`, …, by the stem, which matches the pattern."""
-    for place in _MESH_FOLDERS:
-        found = [
+    for inside in _MESH_FOLDERS:
+        paths = [
             path
             for ending in reversed(_MESH_ENDINGS)
-            for path in _files(folder / place)
+            for path in _files(folder / inside)
             if path.suffix.lower() == ending and re.fullmatch(pattern, path.stem)
         ]
-        if found:
-            return {path.stem: path for path in found}
+        if paths:
+            return {path.stem: path for path in paths}
     return {}
 
 
 def truth_files(folder: Path, pattern: str) -> dict[str, Path]:
     """Ground truth of a folder, or of its `corres`, …, by the shape; a `.map` names two shapes."""
-    for place in _TRUTH_FOLDERS:
-        found = [
+    for inside in _TRUTH_FOLDERS:
+        named = [
             (path.stem.split("_")[0] if ending == ".map" else path.stem, path)
             for ending in reversed(_TRUTH_ENDINGS)
-            for path in _files(folder / place)
+            for path in _files(folder / inside)
             if path.suffix == ending
         ]
-        matching = {stem: path for stem, path in found if re.fullmatch(pattern, stem)}
+        matching = {stem: path for stem, path in named if re.fullmatch(pattern, stem)}
         if matching:
             return matching
     return {}

@@ -60,7 +60,7 @@ DATA_SETS = {
 
 
 @dataclass(frozen=True)
-class Found:
+class LocatedSet:
     """A data set found in a folder: the loader's name, what it is called with, and its files."""
 
     loader: str
@@ -99,18 +99,22 @@ def open_collection(
         return _open(loader, _split(loader, rest))
     if Path(where).is_file():
         return _open("pack", (str(where),))
-    found = [
+    matching = [
         entry
         for entry in find_collections(where)
         if (kind is None or kind in entry.arguments[1:])
         and (category is None or category in entry.arguments[1:])
     ]
-    if len(found) == 1:
-        only = found[0]
+    if len(matching) == 1:
+        only = matching[0]
         return only.files.collection()
-    if found:
-        choice = ", ".join(entry.spec for entry in found[:4]) + (", …" if len(found) > 4 else "")
-        raise InputError(f"{where}: this folder holds {len(found)} collections; name one: {choice}")
+    if matching:
+        choice = ", ".join(entry.spec for entry in matching[:4]) + (
+            ", …" if len(matching) > 4 else ""
+        )
+        raise InputError(
+            f"{where}: this folder holds {len(matching)} collections; name one: {choice}"
+        )
     raise InputError(
         f"{where}: no data set is recognised here; a set is a folder such as FAUST_r with off/*.off"
         " and corres/*.vts, or SHREC'16 with null, cuts and holes; name it to learn what it needs,"
@@ -118,7 +122,7 @@ def open_collection(
     )
 
 
-def find_collections(path: str | os.PathLike[str]) -> tuple[Found, ...]:
+def find_collections(path: str | os.PathLike[str]) -> tuple[LocatedSet, ...]:
     """All data sets at a folder or right below it, complete or not.
 
     Raises
@@ -130,8 +134,8 @@ def find_collections(path: str | os.PathLike[str]) -> tuple[Found, ...]:
         raise InputError(f"{path}: there is no such folder; check the path")
     stored = stored_files(path)
     if stored is not None:
-        return (Found("", (str(stored.folder),), stored),)
-    entries: list[Found] = []
+        return (LocatedSet("", (str(stored.folder),), stored),)
+    entries: list[LocatedSet] = []
     for name, kind in sorted(DATA_SETS.items(), key=lambda item: item[1].last):
         taken = {entry.files.folder for entry in entries} if kind.last else set()
         for words in kind.parts:
@@ -141,7 +145,7 @@ def find_collections(path: str | os.PathLike[str]) -> tuple[Found, ...]:
                 continue
             assert isinstance(files, ShapeFiles)
             if len(files.names) > 1 and files.folder not in taken:
-                entries.append(Found(name, (str(files.folder), *words), files))
+                entries.append(LocatedSet(name, (str(files.folder), *words), files))
     return tuple(entries)
 
 

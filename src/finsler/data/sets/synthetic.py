@@ -138,12 +138,11 @@ def make_creature(
     TriMesh(600 vertices, 1196 faces)
     """
     kind = species_named(species)
-    if not _LEAST <= vertices <= _MOST:
-        raise InputError(f"vertices is {vertices}; it must lie in {_LEAST}..{_MOST}")
+    _require_counts(vertices)
     factors, angles = kind.factors(identity or {}), kind.angles(pose or {})
     posed = template(species).posed(factors, angles)
     result = remesh(posed, vertices, np.random.default_rng(seed))
-    return Creature(species, factors, angles, result.mesh, result.place, result.barycentric)
+    return Creature(species, factors, angles, result.mesh, result.under, result.barycentric)
 
 
 def synthetic_collection(
@@ -174,7 +173,6 @@ def synthetic_collection(
     vertices : int
         Of every shape, exactly; 500 to 20,000.
     seed : int
-        Of identities, poses and meshes.
 
     Raises
     ------
@@ -190,38 +188,42 @@ def synthetic_collection(
     TriMesh(500 vertices, 996 faces)
     """
     species_named(species)
-    for argument, value, least in (("train", train, 0), ("test", test, 0), ("poses", poses, 1)):
-        if value < least:
-            raise InputError(f"{argument} is {value}; it must be at least {least}")
-    if not _LEAST <= vertices <= _MOST:
-        raise InputError(f"vertices is {vertices}; it must lie in {_LEAST}..{_MOST}")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; it must not be negative")
+    least = {"train": (train, 0), "test": (test, 0), "poses": (poses, 1), "seed": (seed, 0)}
+    _require_counts(vertices, **least)
     first_unseen = -(-train // poses)
-    places = {
+    numbers = {
         f"{species}_i{start + k // poses:02d}_p{k % poses:02d}": (start + k // poses, k % poses)
         for start, count in ((0, train), (first_unseen, test))
         for k in range(count)
     }
-    names = tuple(places)
+    names = tuple(numbers)
     return Collection(
         name=f"synthetic {species}",
         train=names[:train],
         test=names[train:],
         reference=f"{species}_reference",
-        load=partial(_load, species, vertices, seed, places),
+        load=partial(_load, species, vertices, seed, numbers),
     )
 
 
+def _require_counts(vertices: int, **others: tuple[int, int]) -> None:
+    """Raise where the vertices, or others with their least values, are out of range."""
+    for argument, (value, least) in others.items():
+        if value < least:
+            raise InputError(f"{argument} is {value}; it must be at least {least}")
+    if not _LEAST <= vertices <= _MOST:
+        raise InputError(f"vertices is {vertices}; it must lie in {_LEAST}..{_MOST}")
+
+
 def _load(
-    species: str, vertices: int, seed: int, places: dict[str, tuple[int, int]], name: str
+    species: str, vertices: int, seed: int, numbers: dict[str, tuple[int, int]], name: str
 ) -> Shape:
-    if name not in places and name != f"{species}_reference":
+    if name not in numbers and name != f"{species}_reference":
         raise InputError(f"synthetic {species} has no shape {name!r}; see `names`")
     reference = _reference(species, vertices, seed)
-    if name not in places:
+    if name not in numbers:
         return reference.shape(name, reference)
-    number, which = places[name]
+    number, which = numbers[name]
     common = template(species)
     identity = sample_identity(common.species, np.random.default_rng([seed, _IDENTITY, number, 0]))
     pose = sample_pose(common, identity, np.random.default_rng([seed, _POSE, number, which]))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from finsler.compute.cluster import Outcome, Workers, run
 from finsler.data.collection import Collection, Shape
+from finsler.data.sets.opening import open_collection
 from finsler.data.store.catalog import Store, entry_path, require_same_store, write_list
 from finsler.data.store.config import PrepareConfig, key_of
 from finsler.data.store.entry import prepare_shape, read_entry, write_entry
@@ -84,20 +86,19 @@ def prepare(
 ) -> Prepared:
     """Compute what a network needs for every shape of a collection.
 
-    Entries that are there and whole are kept, damaged ones are computed anew, so an interrupted run
-    is continued by running it again. A shape that cannot be used stops none of the others.
+    Entries that are there and whole are kept, damaged ones computed anew, so an interrupted run is
+    continued by running it again. A shape that cannot be used stops none of the others.
 
     Parameters
     ----------
     collection : Collection
     folder : path
         Made if it does not exist; with `://` a folder of an object store, whose bucket must exist.
-        Several collections and configurations may not share one.
     config : PrepareConfig, optional
     jobs : int
-        Processes on this machine. 1 computes in this one.
+        Processes on this machine; 1 computes in this one.
     workers : Workers, optional
-        In place of `jobs`: who computes, with how many retries.
+        Instead of `jobs`: who computes, with how many retries.
     source : str, optional
         What `open_collection` makes the same collection of on every worker. Then shapes are read
         there; otherwise here, and sent.
@@ -124,34 +125,58 @@ def prepare(
     """
     chosen = PrepareConfig() if config is None else config
     who = Workers(jobs=jobs) if workers is None else workers
-    if who.jobs != 1:
+    target = _opened_folder(folder, who, collection, None if overwrite else chosen)
+    names = list(dict.fromkeys([collection.reference, *collection.names]))
+    tasks = _tasks(collection, names, source, target, chosen)
+    ended = run(_ensure if source is None else _ensure_named, tasks, who)
+    entries, failed = _collect(ended, collection.reference, progress, notify)
+    if failed and not skip_failed:
+        raise PreparationError(failed, len(names))
+    keys = {name: entries[name].key for name in names if name in entries}
+    write_list(location(target), collection, keys, chosen, failed)
+    counts = Counter(entry.outcome for entry in entries.values())
+    return Prepared(
+        Store.open(target), counts["computed"], counts["found"], counts["repaired"], failed
+    )
+
+
+def _opened_folder(
+    folder: str | os.PathLike[str],
+    workers: Workers,
+    collection: Collection,
+    config: PrepareConfig | None,
+) -> str:
+    """The folder of a store, made; with a configuration, one that holds no other store."""
+    if workers.jobs != 1:
         lasting_location(folder)
     target = shared_folder(folder)
-    if not overwrite:
-        require_same_store(location(target), collection, chosen)
+    if config is not None:
+        require_same_store(location(target), collection, config)
     if is_local(location(target)):
         make_folder(f"{target}/entries")
-    names = list(dict.fromkeys([collection.reference, *collection.names]))
-    keys: dict[str, str] = {}
+    return target
+
+
+def _collect(
+    ended: Iterator[Outcome],
+    reference: str,
+    progress: Callable[[str, str], None],
+    notify: Callable[[str, str], None],
+) -> tuple[dict[str, _Ensured], dict[str, str]]:
+    """The entries of the shapes, and why others have none."""
+    entries: dict[str, _Ensured] = {}
     failed: dict[str, str] = {}
-    outcomes = {"computed": 0, "found": 0, "repaired": 0}
-    tasks = _tasks(collection, names, source, target, chosen)
-    for done in run(_ensure if source is None else _ensure_named, tasks, who):
+    for done in ended:
         if done.error is None:
-            keys[done.name], outcome = done.value.key, done.value.outcome
-            outcomes[outcome] += 1
+            entries[done.name] = done.value
             for sentence in done.value.notes:
                 notify(done.name, sentence)
         elif unwritable(done.error):
             raise done.error
         else:
-            outcome, failed[done.name] = "failed", _why(done, collection.reference)
-        progress(done.name, outcome)
-    if failed and not skip_failed:
-        raise PreparationError(failed, len(names))
-    ordered = {name: keys[name] for name in names if name in keys}
-    write_list(location(target), collection, ordered, chosen, failed)
-    return Prepared(Store.open(target), **outcomes, failed=failed)
+            failed[done.name] = _why(done, reference)
+        progress(done.name, "failed" if done.error else done.value.outcome)
+    return entries, failed
 
 
 def _tasks(
@@ -180,8 +205,6 @@ def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) ->
 
 @functools.lru_cache(maxsize=1)
 def _collection(source: str) -> Collection:
-    from finsler.data.sets.opening import open_collection
-
     return open_collection(source)
 
 
