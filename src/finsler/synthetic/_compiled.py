@@ -3,8 +3,8 @@
 A surface is a corner table. Half-edge `3 f + c` runs from corner `c` of face `f` to corner `c + 1`;
 `origin` (3 m,) is the vertex it starts from, `twin` (3 m,) its partner in the face across,
 `leaving` (n,) one half-edge that starts from each vertex. Every vertex knows the template's
-face `under` it and barycentric coordinates in that face. Changes are made in place; only those that keep the
-surface a closed manifold are made, and only those that turn no face over.
+face `under` it and barycentric coordinates in that face. Changes are made in place; only those that
+keep the surface a closed manifold are made, and only those that turn no face over.
 
 Templates are those of `_compiled_template`.
 """

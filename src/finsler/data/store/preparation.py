@@ -100,26 +100,23 @@ def prepare(
     workers : Workers, optional
         Instead of `jobs`: who computes, with how many retries.
     source : str, optional
-        What `open_collection` makes the same collection of on every worker. Then shapes are read
-        there; otherwise here, and sent.
+        What `open_collection` takes on every worker, to read shapes there; by default they are sent.
     skip_failed : bool
         Finish the store without the shapes that cannot be prepared.
     overwrite : bool
-        Replace the list of a store that was prepared with other options or of another collection,
-        which is refused otherwise. Its entries stay.
+        Replace the list of a store of another collection or with other options; entries stay.
     progress : callable
         Called with a shape's name and "computed", "found", "repaired" or "failed".
     notify : callable
-        Called with the name of a shape that is computed and what is wrong with its mesh, a sentence
-        at a time; by default a [`MeshWarning`][finsler.MeshWarning].
+        Called with a shape's name and each sentence on what is wrong with its mesh; by default a
+        [`MeshWarning`][finsler.MeshWarning].
 
     Raises
     ------
     InputError
         The reference cannot be used, the folder cannot be written, or it holds another store.
     PreparationError
-        Other shapes cannot be used, and `skip_failed` is not set: no list is written, and one of an
-        earlier run stays.
+        Other shapes cannot be used, without `skip_failed`; a list of an earlier run stays.
     OSError
         The disk is full, or the store is not ours to write.
     """
@@ -135,9 +132,8 @@ def prepare(
     keys = {name: entries[name].key for name in names if name in entries}
     write_list(location(target), collection, keys, chosen, failed)
     counts = Counter(entry.outcome for entry in entries.values())
-    return Prepared(
-        Store.open(target), counts["computed"], counts["found"], counts["repaired"], failed
-    )
+    each = {outcome: counts[outcome] for outcome in ("computed", "found", "repaired")}
+    return Prepared(Store.open(target), **each, failed=failed)
 
 
 def _opened_folder(
