@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -86,8 +85,7 @@ def prepare(
 ) -> Prepared:
     """Compute what a network needs for every shape of a collection.
 
-    Entries that are there and whole are kept, damaged ones computed anew, so an interrupted run is
-    continued by running it again. A shape that cannot be used stops none of the others.
+    What is there and whole is kept, so an interrupted run is continued by running it again.
 
     Parameters
     ----------
@@ -100,7 +98,7 @@ def prepare(
     workers : Workers, optional
         Instead of `jobs`: who computes, with how many retries.
     source : str, optional
-        What `open_collection` takes on every worker, to read shapes there; by default they are sent.
+        What `open_collection` takes on a worker, to read shapes there; by default they are sent.
     skip_failed : bool
         Finish the store without the shapes that cannot be prepared.
     overwrite : bool
@@ -108,8 +106,7 @@ def prepare(
     progress : callable
         Called with a shape's name and "computed", "found", "repaired" or "failed".
     notify : callable
-        Called with a shape's name and each sentence on what is wrong with its mesh; by default a
-        [`MeshWarning`][finsler.MeshWarning].
+        Called with a shape's name and a sentence on its mesh; by default it is a `MeshWarning`.
 
     Raises
     ------
@@ -131,9 +128,9 @@ def prepare(
         raise PreparationError(failed, len(names))
     keys = {name: entries[name].key for name in names if name in entries}
     write_list(location(target), collection, keys, chosen, failed)
-    counts = Counter(entry.outcome for entry in entries.values())
-    each = {outcome: counts[outcome] for outcome in ("computed", "found", "repaired")}
-    return Prepared(Store.open(target), **each, failed=failed)
+    outcomes = [entry.outcome for entry in entries.values()]
+    counts = map(outcomes.count, ("computed", "found", "repaired"))
+    return Prepared(Store.open(target), *counts, failed)
 
 
 def _opened_folder(
