@@ -89,10 +89,8 @@ def prepare(
 
     Parameters
     ----------
-    collection : Collection
     folder : path
         Made if it does not exist; with `://` a folder of an object store, whose bucket must exist.
-    config : PrepareConfig, optional
     jobs : int
         Processes on this machine; 1 computes in this one.
     workers : Workers, optional
@@ -115,7 +113,7 @@ def prepare(
     PreparationError
         Other shapes cannot be used, without `skip_failed`; a list of an earlier run stays.
     OSError
-        The disk is full, or the store is not ours to write.
+        The disk is full or not ours to write.
     """
     chosen = PrepareConfig() if config is None else config
     who = Workers(jobs=jobs) if workers is None else workers
@@ -129,8 +127,8 @@ def prepare(
     keys = {name: entries[name].key for name in names if name in entries}
     write_list(location(target), collection, keys, chosen, failed)
     outcomes = [entry.outcome for entry in entries.values()]
-    counts = map(outcomes.count, ("computed", "found", "repaired"))
-    return Prepared(Store.open(target), *counts, failed)
+    computed, found, repaired = map(outcomes.count, ("computed", "found", "repaired"))
+    return Prepared(Store.open(target), computed, found, repaired, failed)
 
 
 def _opened_folder(
