@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from codecs import BOM_UTF8
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +22,15 @@ __all__ = ["load_mesh", "write_mesh"]
 
 _READERS = {".off": off.read, ".obj": obj.read, ".ply": ply.read, ".stl": stl.read}
 _READABLE = (*_READERS, ".glb", ".gltf")
-_WRITABLE = (*_READERS, ".glb", ".vtk")
+# What writes each kind of file, and what it can hold besides the mesh.
+_WRITERS: dict[str, tuple[Callable[..., bytes], set[str]]] = {
+    ".off": (off.write, {"colors"}),
+    ".obj": (obj.write, set()),
+    ".ply": (ply.write, {"scalars", "colors"}),
+    ".stl": (stl.write, set()),
+    ".glb": (gltf.write, {"colors"}),
+    ".vtk": (vtk.write, {"scalars"}),
+}
 # Beyond this the fourth power of a length, which areas are computed from, overflows.
 _LARGEST_COORDINATE = 1e75
 
@@ -79,33 +89,20 @@ def write_mesh(
     """
     path = _path(path)
     require_mesh(mesh)
-    ending = _ending(path, _WRITABLE)
-    values = _checked_scalars(scalars or {}, mesh)
-    shades = None if colors is None else _checked_colors(colors, mesh)
-    if values and ending not in (".ply", ".vtk"):
-        raise InputError(f"{path}: {ending} files cannot hold scalars; write a .ply or .vtk file")
-    if shades is not None and ending in (".obj", ".stl", ".vtk"):
-        raise InputError(f"{path}: {ending} files cannot hold colours; write a .ply file")
+    ending = _ending(path, tuple(_WRITERS))
+    given: dict[str, Any] = {}
+    if scalars:
+        given["scalars"] = _checked_scalars(scalars, mesh)
+    if colors is not None:
+        given["colors"] = _checked_colors(colors, mesh)
+    write, able = _WRITERS[ending]
+    for name in given.keys() - able:
+        others = " or ".join(other for other in (".ply", ".vtk") if name in _WRITERS[other][1])
+        what = {"colors": "colours"}.get(name, name)
+        raise InputError(f"{path}: {ending} files cannot hold {what}; write a {others} file")
     if ending in (".stl", ".glb") and np.abs(mesh.vertices).max() > np.finfo(np.float32).max:
         raise InputError(f"{path}: a coordinate overflows single precision; write a .ply file")
-    write_bytes(path, _encoded(ending, mesh, values, shades))
-
-
-def _encoded(
-    ending: str,
-    mesh: TriMesh,
-    scalars: dict[str, FloatArray],
-    colors: NDArray[np.uint8] | None,
-) -> bytes:
-    if ending == ".ply":
-        return ply.write(mesh, scalars=scalars, colors=colors)
-    if ending == ".vtk":
-        return vtk.write(mesh, scalars=scalars)
-    if ending == ".off":
-        return off.write(mesh, colors=colors)
-    if ending == ".glb":
-        return gltf.write(mesh, colors=colors)
-    return obj.write(mesh) if ending == ".obj" else stl.write(mesh)
+    write_bytes(path, write(mesh, **given))
 
 
 def _path(path: object) -> Path:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from finsler.errors import InputError
+from finsler.mesh.topology import component_volumes, referenced_vertices
 from finsler.mesh.trimesh import TriMesh
-from finsler.typing import FloatArray
+from finsler.typing import BoolArray, FloatArray
 
 # Height of a face as a share of its longest edge, below which it is a needle.
 NEEDLE = 1e-6
@@ -35,12 +36,10 @@ def signed_volume(mesh: TriMesh) -> float:
 
     Computed about the centre of the vertices, so that a shape far from the origin keeps its digits.
     """
-    centred = mesh.vertices - mesh.vertices.mean(axis=0)
-    a, b, c = (centred[mesh.faces[:, i]] for i in range(3))
-    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0)
+    return float(component_volumes(mesh, np.zeros(mesh.n_faces, dtype=np.int64))[0])
 
 
-def degenerate_faces(mesh: TriMesh) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def degenerate_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of faces without a usable plane.
 
     A face is degenerate when its smallest height is below 1e-12 of its longest edge (a repeated
@@ -49,7 +48,7 @@ def degenerate_faces(mesh: TriMesh) -> np.ndarray[tuple[int], np.dtype[np.bool_]
     return _thinner(mesh, 1e-12)
 
 
-def needle_faces(mesh: TriMesh) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def needle_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of faces whose smallest height is below 1e-6 of their longest edge.
 
     They have a plane, but weights of 1e6 and more. Degenerate faces are not among them.
@@ -65,8 +64,7 @@ def require_usable_faces(mesh: TriMesh) -> None:
             f"face {int(np.argmax(bad))} has no area ({int(bad.sum())} such faces);"
             " repair the mesh first: finsler.repair(mesh), or finsler info --repair"
         )
-    used = np.zeros(mesh.n_vertices, dtype=bool)
-    used[mesh.faces] = True
+    used = referenced_vertices(mesh)
     if not used.all():
         raise InputError(
             f"vertex {int(np.argmin(used))} belongs to no face"
@@ -134,7 +132,7 @@ def hat_gradients(mesh: TriMesh) -> FloatArray:
     return np.asarray(np.cross(cross[:, None, :], opposite) / squared[:, None, None])
 
 
-def _thinner(mesh: TriMesh, share: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _thinner(mesh: TriMesh, share: float) -> BoolArray:
     """Mask (m,) of faces whose smallest height is at most this share of their longest edge."""
     corners = mesh.vertices[mesh.faces]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
@@ -145,10 +143,7 @@ def _thinner(mesh: TriMesh, share: float) -> np.ndarray[tuple[int], np.dtype[np.
 def _scatter(mesh: TriMesh, values: FloatArray) -> FloatArray:
     """Sum of face values (m, d) at each vertex, (n, d)."""
     corners = mesh.faces.ravel()
-    columns = [
-        np.bincount(corners, np.repeat(values[:, j], 3), mesh.n_vertices)
-        for j in range(values.shape[1])
-    ]
+    columns = [np.bincount(corners, np.repeat(v, 3), mesh.n_vertices) for v in values.T]
     return np.stack(columns, axis=1)
 
 

@@ -190,11 +190,12 @@ def orientation(mesh: TriMesh) -> Orientation:
     given, turned = sheets[:m], sheets[m:]
     _, component = np.unique(np.minimum(given, turned), return_inverse=True)
     second = given > turned
-    share = np.bincount(component, second) / np.bincount(component)
+    faces = np.bincount(component)
+    share = np.bincount(component, second) / faces
     return Orientation(
         component=component,
         orientable=np.bincount(component, given == turned) == 0,
-        closed=_closed_components(component, pairs),
+        closed=np.bincount(component[pairs.ravel() // 3], minlength=len(share)) == 3 * faces,
         flip=(second != (share > 0.5)[component]) & (given != turned),
     )
 
@@ -255,12 +256,6 @@ def connected_labels(n: int, heads: IntArray, tails: IntArray) -> IntArray:
     links = (np.ravel(heads), np.ravel(tails))
     graph = coo_array((np.ones(len(links[0]), dtype=np.int8), links), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
-
-
-def _closed_components(component: IntArray, pairs: IntArray) -> BoolArray:
-    sides = 3 * np.bincount(component)
-    paired = np.bincount(component[pairs.ravel() // 3], minlength=len(sides))
-    return np.asarray(paired == sides)
 
 
 def proper_edges(table: Edges) -> BoolArray:
