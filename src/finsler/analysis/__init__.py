@@ -1,6 +1,8 @@
 """What operators are for: spectra, heat, convolution, distances and paths."""
 
+from finsler.analysis.angle_kernels import KernelFilter, angle_kernels
 from finsler.analysis.distance import randers_distance
+from finsler.analysis.distance_fields import DistanceField, distance_fields
 from finsler.analysis.dual_energy import (
     finsler_energy,
     finsler_laplacian_apply,
@@ -28,15 +30,19 @@ from finsler.analysis.kernels import (
     convolve,
 )
 from finsler.analysis.paths import GeodesicPath, geodesic_path
+from finsler.analysis.point_heat import heat_flow, point_heat
 from finsler.analysis.randers_heat import RandersHeat
 from finsler.analysis.spectrum import Spectrum, spectrum
 
 __all__ = [
+    "DistanceField",
     "FinslerHeatFlow",
     "FinslerHeatStep",
     "GeodesicPath",
+    "KernelFilter",
     "RandersHeat",
     "Spectrum",
+    "angle_kernels",
     "averaged_heat_kernel",
     "chebyshev_filter",
     "chebyshev_polynomial",
@@ -44,6 +50,7 @@ __all__ = [
     "convolve",
     "diffuse",
     "diffuser",
+    "distance_fields",
     "drift_source",
     "finsler_energy",
     "finsler_flow",
@@ -54,7 +61,9 @@ __all__ = [
     "geodesic_distance",
     "geodesic_matrix",
     "geodesic_path",
+    "heat_flow",
     "heat_kernel",
+    "point_heat",
     "randers_distance",
     "spectrum",
 ]

@@ -48,8 +48,8 @@ def check(
 
     FAUST_r, the FAUST registrations, SCAPE_r, TOSCA_r, SHREC'16 and folders that `finsler data`
     wrote are recognised by their layout. The exit code is 0 when everything can be used, 2 when
-    something cannot. "named": share of the vertices with ground truth, mean and range; "repeated":
-    share of the lines that name a vertex once more.
+    something cannot. In the table, "named" is the share of the vertices whose ground truth is given
+    (mean and range over the shapes), "repeated" the share of the lines that name a vertex again.
 
     Example: `finsler data check data/FAUST_r`
     """
@@ -80,14 +80,14 @@ def make_partial(
     folder: EmptyFolder,
     kind: Annotated[
         Literal["cuts", "holes"],
-        typer.Option(help="Cut by a plane, or eat holes into the shapes."),
+        typer.Option(help="cuts: cut by a plane; holes: leave out discs."),
     ] = "cuts",
     per_shape: Annotated[int, typer.Option(help="Partial shapes of each full one.", min=1)] = 1,
     share: Annotated[
         tuple[float, float],
         typer.Option(help="Smallest and largest share of the area to keep.", metavar="LOW HIGH"),
     ] = (0.4, 0.8),
-    discs: Annotated[int, typer.Option(help="With holes: how many.", min=1)] = 12,
+    discs: Annotated[int, typer.Option(help="With holes: how many in each shape.", min=1)] = 12,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:

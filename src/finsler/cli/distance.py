@@ -23,7 +23,7 @@ from finsler.cli.options import (
     FigureFile,
     FunctionFile,
     MeshFile,
-    Omega,
+    OmegaField,
     Peak,
     PictureCount,
     Smoothing,
@@ -90,14 +90,6 @@ Tau = Annotated[
     ),
 ]
 Theta = Annotated[float, typer.Option(help="Turn ω and the anisotropy by this angle, in degrees.")]
-OmegaField = Annotated[
-    Omega,
-    typer.Option(
-        "--omega",
-        help="constant: ω has length tau everywhere; curved, flat: its strength follows curvature"
-        " up to --peak, and tau is not used.",
-    ),
-]
 Method = Annotated[
     Literal["eikonal", "heat", "geodesic"],
     typer.Option(

@@ -44,8 +44,8 @@ def info(
 ) -> None:
     """Report the size, topology and defects of a mesh, and repair it if asked.
 
-    Every defect comes with what it does and what to do. With `--repair` the repaired mesh is
-    written to OUT and every change is counted.
+    Every defect is listed with what it does to results and how to remove it. With `--repair` the
+    repaired mesh is written to OUT, and its changes are counted.
 
     Example: `finsler info cat.off --repair cat_repaired.ply`
     """

@@ -21,8 +21,8 @@ SolverChoice = Annotated[
     Solver,
     typer.Option(
         "--solver",
-        help="direct: factorise; iterative: less memory; auto: direct where that is predicted to"
-        " fit.",
+        help="direct: factorise the matrix; iterative: slower, in less memory; auto: direct where"
+        " that is predicted to fit into memory.",
     ),
 ]
 MemoryLimit = Annotated[
@@ -31,8 +31,8 @@ MemoryLimit = Annotated[
         "--memory",
         metavar="GIB",
         callback=_state,
-        help="Memory that may be used; by default what is free. What is predicted to need more is"
-        " refused before it starts.",
+        help="Memory in GiB that may be used; by default what is free. Work that is predicted to"
+        " need more is refused before it starts.",
     ),
 ]
 

@@ -23,38 +23,49 @@ MeshFile = Annotated[
     Path, typer.Argument(metavar="MESH", help="Mesh file: .off, .obj, .ply, .stl, .glb, .gltf.")
 ]
 Alpha = Annotated[
-    float, typer.Option(help="Anisotropy: diffusion along one axis is slowed by 1 + alpha.")
+    float,
+    typer.Option(
+        help="Anisotropy: heat spreads 1 + alpha times more slowly along the direction of largest"
+        " curvature; 0 for none."
+    ),
 ]
 Tau = Annotated[
     float,
     typer.Option(
-        help="Length of ω. A constant one multiplies the operator by a constant: see --omega."
+        help="flbo: length of ω, the part of the metric that tells there from back. Where it is"
+        " constant, it only multiplies the operator by a number: see --omega."
     ),
 ]
 OmegaField = Annotated[
     Omega,
     typer.Option(
         "--omega",
-        help="constant: ω has length tau everywhere; curved, flat: its strength follows curvature"
-        " up to --peak, and tau is not used.",
+        help="constant: ω has length tau everywhere; curved, flat: it is strong on curved or on"
+        " flat parts, up to --peak, and tau is not used.",
     ),
 ]
 Peak = Annotated[
     float, typer.Option(help="With --omega curved or flat: the largest strength of ω, below 1.")
 ]
 Smoothing = Annotated[
-    int, typer.Option(help="Rounds of one-ring averaging of the curvature tensors.")
+    int,
+    typer.Option(
+        help="Rounds of averaging of the curvature over neighbours: more give smoother directions."
+    ),
 ]
 OperatorKind = Annotated[
     Kind,
-    typer.Option("--operator", help="Isotropic, anisotropic or Finsler Laplacian."),
+    typer.Option("--operator", help="lbo: isotropic Laplacian; albo: anisotropic; flbo: Finsler."),
 ]
 FigureFile = Annotated[
-    Path | None, typer.Option("--figure", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+    Path | None,
+    typer.Option("--figure", metavar="FILE", help="Draw the result: .png, .svg or .pdf."),
 ]
 FunctionFile = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Write the functions: .ply, .vtk or .npz."),
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Write the values at the vertices: .ply, .vtk or .npz."
+    ),
 ]
 SourceVertices = Annotated[
     list[int] | None,
@@ -64,17 +75,25 @@ SourceVertices = Annotated[
         help="Vertex to start from, may be repeated; by default the one nearest the viewer.",
     ),
 ]
-Theta = Annotated[float, typer.Option(help="Angle of the anisotropy, in degrees.")]
+Theta = Annotated[
+    float,
+    typer.Option(
+        help="Angle in degrees by which the anisotropy is turned from the direction of largest"
+        " curvature, counter-clockwise."
+    ),
+]
 Delaunay = Annotated[
     bool,
     typer.Option(
         "--delaunay",
-        help="On other triangles between the same vertices, Delaunay in the operator's own lengths:"
-        " removes negative weights, so that heat stays within its bounds.",
+        help="Build the operator on other triangles between the same vertices, Delaunay in its own"
+        " lengths: no weight is negative then, and heat stays within its bounds.",
     ),
 ]
 PictureCount = Annotated[int, typer.Option(help="Pictures in the animation.", min=2)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the answer as one JSON object, for programs.")
+]
 
 
 @contextmanager

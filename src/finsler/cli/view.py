@@ -107,7 +107,7 @@ def _array(path: str | Path, name: str) -> NDArray[Any]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """File and name of FILE[:NAME]; a colon within the path is left alone."""
+    """File and name of FILE[:NAME]; a colon within the path belongs to it."""
     path, _, name = text.rpartition(":")
     return (path, name) if path.endswith(".npz") else (text, "error")
 

@@ -100,4 +100,4 @@ def _is_own(path: Path) -> bool:
             content = file.read(_SEARCHED)
             file.seek(max(0, path.stat().st_size - _SEARCHED))
             content += file.read(_SEARCHED)
-    return any(found[1].decode() == command for found in _MARK.finditer(content))
+    return any(maker[1].decode() == command for maker in _MARK.finditer(content))
