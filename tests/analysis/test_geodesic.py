@@ -60,3 +60,29 @@ def test_refusals(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pygeodesic.geodesic", None)
     with pytest.raises(finsler.InputError, match=r"pip install --upgrade finsler\[exact\]"):
         finsler.geodesic_distance(MESH, 0, method="exact")
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-30, 1e30, 1e60])
+def test_units_far_from_one(scale):
+    mesh = primitives.sphere(6)
+    moved = finsler.TriMesh(scale * mesh.vertices, mesh.faces)
+    plain = finsler.geodesic_distance(mesh, 3)
+    assert np.allclose(finsler.geodesic_distance(moved, 3) / scale, plain)
+    heat = finsler.RandersHeat(finsler.RandersMetric.isotropic(mesh)).distance(3)
+    there = finsler.RandersHeat(finsler.RandersMetric.isotropic(moved)).distance(3)
+    assert np.allclose(there / scale, heat)
+
+
+@pytest.mark.parametrize("source", [0, 362])
+def test_components_of_very_different_size(source):
+    mesh = primitives.sphere(6)
+    both = union(mesh, finsler.TriMesh(1e-6 * mesh.vertices + 5.0, mesh.faces))
+    here = slice(0, 362) if source == 0 else slice(362, 724)
+    size = 1.0 if source == 0 else 1e-6
+    plain = finsler.geodesic_distance(mesh, 0)
+    assert np.allclose(finsler.geodesic_distance(both, source)[here] / size, plain, atol=1e-6)
+    solver = finsler.RandersHeat(finsler.RandersMetric.isotropic(both))
+    heat = finsler.RandersHeat(finsler.RandersMetric.isotropic(mesh)).distance(0)
+    times = solver.distance([source, 5], each=True)
+    assert np.allclose(times[here, 0] / size, heat, atol=1e-6)
+    assert np.allclose(times[:362, 1], solver.distance(5)[:362])

@@ -337,3 +337,26 @@ class TestFinslerFlow:
         small = RandersMetric.isotropic(primitives.sphere(6))
         with pytest.raises(finsler.InputError, match="the metric's mesh 362"):
             finsler_flow(self.basis, small, np.ones(362), 0.1)
+
+
+@pytest.mark.parametrize("time", [1e8, 1e14, 1e300])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_after_a_very_long_time_heat_is_its_mean(time, steps):
+    mesh = union(primitives.sphere(4), primitives.torus(12, 8))
+    laplacian = finsler.lbo(mesh)
+    start = np.random.default_rng(0).uniform(size=(mesh.n_vertices, 2))
+    late = finsler.diffuse(laplacian, start, time, steps=steps)
+    for part in (slice(0, 162), slice(162, None)):
+        weight = laplacian.mass[part]
+        mean = weight @ start[part] / weight.sum()
+        assert np.allclose(late[part], mean, rtol=1e-6, atol=0.0)
+        assert np.allclose(weight @ late[part] / weight.sum(), mean, rtol=1e-12)
+
+
+def test_long_steps_meet_the_short_ones():
+    laplacian = finsler.lbo(primitives.sphere(6))
+    start = np.random.default_rng(1).uniform(size=362)
+    before, after = (finsler.diffuse(laplacian, start, t) for t in (9e3, 1.1e4))
+    mean = laplacian.mass @ start / laplacian.mass.sum()
+    # The slowest waves decay like 1/t, on both sides of where the mean is split off.
+    assert np.allclose(9e3 * (before - mean), 1.1e4 * (after - mean), rtol=1e-3, atol=1e-6)

@@ -239,3 +239,14 @@ class TestFourierTransform:
             basis.coefficients(broken)
         with pytest.raises(finsler.InputError, match=r"must have shape \(5,\)"):
             basis.synthesise(np.ones(6))
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+@pytest.mark.parametrize("frequency", [4, 8])
+def test_units_far_from_one(scale, frequency):
+    mesh = primitives.sphere(frequency)
+    moved = finsler.TriMesh(scale * mesh.vertices, mesh.faces)
+    plain, there = (finsler.spectrum(finsler.lbo(m), k=6) for m in (mesh, moved))
+    assert np.allclose(there.eigenvalues * scale**2, plain.eigenvalues)
+    gram = there.eigenvectors.T @ (there.mass[:, None] * there.eigenvectors)
+    assert np.allclose(gram, np.eye(6))

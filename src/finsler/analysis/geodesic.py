@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -107,7 +108,8 @@ def _solver(mesh: TriMesh, method: str) -> _FromSet:
     if method != "heat":
         _require_manifold(mesh, method)
     try:
-        return builders[method](mesh)
+        with _accepting(method):
+            return builders[method](mesh)
     except ImportError as error:
         needed, extra = (
             ("pygeodesic", "finsler[exact]") if method == "exact" else ("potpourri3d",) * 2
@@ -116,6 +118,13 @@ def _solver(mesh: TriMesh, method: str) -> _FromSet:
             f'method="{method}" needs {needed}, which is not installed or too old; pip install'
             f" --upgrade {extra}"
         ) from error
+
+
+@contextmanager
+def _accepting(method: str) -> Iterator[None]:
+    """Turn a library's refusal of a mesh into a sentence."""
+    try:
+        yield
     except RuntimeError as error:
         raise InputError(
             f'method="{method}" does not accept this mesh ({error}); mend it with finsler.repair'
@@ -142,8 +151,23 @@ def _heat(mesh: TriMesh) -> _FromSet:
     require("geodesic", mesh.n_vertices)
     from potpourri3d import MeshHeatMethodDistanceSolver
 
-    solver = MeshHeatMethodDistanceSolver(mesh.vertices, mesh.faces)
-    return lambda points: np.asarray(solver.compute_distance_multisource(points.tolist()))
+    part = vertex_components(mesh)
+    solvers = {}
+
+    def distance(points: IntArray) -> FloatArray:
+        # Component by component: the time step of the heat goes with the mean length of edges.
+        times = np.full(mesh.n_vertices, np.inf)
+        for c in np.unique(part[points]):
+            members = np.flatnonzero(part == c)
+            if c not in solvers:
+                faces = np.searchsorted(members, mesh.faces[part[mesh.faces[:, 0]] == c])
+                with _accepting("heat"):
+                    solvers[c] = MeshHeatMethodDistanceSolver(mesh.vertices[members], faces)
+            inside = np.flatnonzero(np.isin(members, points))
+            times[members] = solvers[c].compute_distance_multisource(inside.tolist())
+        return times
+
+    return distance
 
 
 def _fast_marching(mesh: TriMesh) -> _FromSet:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.kernels import convolution_kernel
@@ -19,6 +20,12 @@ from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
 from finsler.typing import FloatArray
+
+# Steps of heat, as multiples of the shortest time scale of the mesh: above the first the mean is
+# split off, which a solver keeps to rounding times the step only; above the second the mass drops
+# out of the system, and what varies has long been decaying like 1/step.
+_LONG = 1e6
+_LONGEST = 1e12
 
 
 def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
@@ -120,15 +127,24 @@ def diffuser(
     time = _one_time(t)
     if steps < 1:
         raise InputError(f"steps is {steps}; it must be at least 1")
-    mass = laplacian.mass
+    mass, step = laplacian.mass, time / steps
     direct = choose("diffusion", len(mass), solver) == "direct"
-    system = sparse.csr_array(sparse.diags_array(mass) + (time / steps) * laplacian.stiffness)
+    fastest = float((np.abs(laplacian.stiffness.diagonal()) / mass).max())
+    taken = min(step, _LONGEST / fastest)
+    system = sparse.csr_array(sparse.diags_array(mass) + taken * laplacian.stiffness)
     solve = factorise(system) if direct else iterate(system)
 
     def diffused(functions: ArrayLike) -> FloatArray:
         u = vertex_functions(functions, len(mass))
+        if step * fastest <= _LONG:
+            for _ in range(steps):
+                u = solve(scaled_rows(mass, u))
+            return u
+        mean = _component_means(laplacian, u)
         for _ in range(steps):
-            u = solve(scaled_rows(mass, u))
+            # What varies decays like 1/step; what is constant is left to rounding by the solver.
+            v = solve(scaled_rows(mass, u - mean)) * (taken / step)
+            u = mean + v - _component_means(laplacian, v)
         return u
 
     return diffused
@@ -203,6 +219,14 @@ def _drift_load(metric: RandersMetric) -> FloatArray:
     outflow = np.einsum("f,fi,fci->fc", face_areas(mesh), omega, hat_gradients(mesh))
     load = np.bincount(mesh.faces.ravel(), -outflow.ravel(), mesh.n_vertices)
     return np.asarray(load, dtype=np.float64)
+
+
+def _component_means(laplacian: Laplacian, u: FloatArray) -> FloatArray:
+    """The mean of functions over the connected component of each vertex, shaped like u."""
+    count, part = csgraph.connected_components(laplacian.stiffness, directed=False)
+    members = sparse.csr_array((laplacian.mass, (part, np.arange(len(part)))), (count, len(part)))
+    means = scaled_rows(1.0 / np.bincount(part, laplacian.mass), members @ u)
+    return np.asarray(means[part])
 
 
 def _decay(eigenvalues: FloatArray, time: float) -> FloatArray:

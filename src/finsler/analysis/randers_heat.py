@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from finsler.analysis.arguments import vertex_set
 from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError
-from finsler.mesh.measures import face_areas, hat_gradients
+from finsler.mesh.measures import TangentBasis, face_areas, hat_gradients, require_usable_faces
+from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
@@ -39,6 +39,7 @@ class RandersHeat:
     epsilon : float, optional
         See [`default_epsilon`][finsler.operator.drift.default_epsilon]. Should u come out negative
         somewhere, ε is raised by half and the system factorised anew, for this and later calls.
+        Each connected component has its own.
     solver : {"auto", "direct", "iterative"}
         "iterative" takes neither factor: the first system is solved outwards in windows of six
         decades (`finsler.solvers.iterate_decaying`), the second by conjugate gradients with
@@ -61,6 +62,8 @@ class RandersHeat:
     _poisson: Solve = field(init=False, repr=False)
     _component: IntArray = field(init=False, repr=False)
     _local: dict[str, FloatArray] = field(init=False, repr=False)
+    _given: float | None = field(init=False, repr=False)
+    _parts: dict[int, RandersHeat] = field(init=False, repr=False)
 
     @without_mesh
     def __init__(
@@ -68,7 +71,13 @@ class RandersHeat:
     ) -> None:
         self.metric = metric
         self.solver = choose("heat", self.mesh.n_vertices, solver)
+        require_usable_faces(self.mesh)
+        self._component = vertex_components(self.mesh)
+        self._given, self._parts = epsilon, {}
         first = default_epsilon(metric) if epsilon is None else epsilon
+        if self._component.max() > 0:
+            self.epsilon = first
+            return
         self._largest = 10.0 * first
         self._factorise(first)
         flbo = self._operator.laplacian
@@ -77,7 +86,6 @@ class RandersHeat:
         regular = flbo.stiffness + tiny * sparse.diags_array(flbo.mass)
         direct = self.solver == "direct"
         self._poisson = (factorise if direct else iterate)(sparse.csr_array(regular))
-        self._component = csgraph.connected_components(flbo.stiffness, directed=False)[1]
         self._local = _local_arrays(metric)
 
     @property
@@ -101,21 +109,44 @@ class RandersHeat:
         """Distance from (or, reversed, to) the sources; arguments as for `randers_distance`."""
         points = vertex_set(sources, self.mesh.n_vertices)
         groups = [points[i : i + 1] for i in range(len(points))] if each else [points]
-        blocks = [
-            self._solve(groups[i : i + _BLOCK], reverse) for i in range(0, len(groups), _BLOCK)
-        ]
-        found = np.concatenate(blocks, axis=1)
-        return found if each else found[:, 0]
+        times = self._columns(groups, reverse)
+        return times if each else times[:, 0]
+
+    def _columns(self, groups: list[IntArray], reverse: bool) -> FloatArray:
+        """Distances from each group of vertices, (n, groups)."""
+        if self._component.max() == 0:
+            blocks = range(0, len(groups), _BLOCK)
+            return np.hstack([self._solve(groups[i : i + _BLOCK], reverse) for i in blocks])
+        times = np.full((self.mesh.n_vertices, len(groups)), np.inf)
+        for part in np.unique(self._component[np.concatenate(groups)]):
+            members = np.flatnonzero(self._component == part)
+            inside = [np.flatnonzero(np.isin(members, group)) for group in groups]
+            columns = [c for c, group in enumerate(inside) if len(group)]
+            solver = self._part(int(part))
+            local = solver._columns([inside[c] for c in columns], reverse)
+            times[np.ix_(members, np.array(columns))] = local
+        return times
+
+    def _part(self, part: int) -> RandersHeat:
+        """The solver of one connected component, whose ε is that of its own size."""
+        if part not in self._parts:
+            metric, mesh = self.metric, self.mesh
+            members = np.flatnonzero(self._component == part)
+            faces = self._component[mesh.faces[:, 0]] == part
+            piece = TriMesh(mesh.vertices[members], np.searchsorted(members, mesh.faces[faces]))
+            basis = TangentBasis(metric.basis.first[faces], metric.basis.second[faces])
+            local = RandersMetric(piece, metric.M[faces], metric.omega[faces], basis=basis)
+            self._parts[part] = RandersHeat(local, epsilon=self._given, solver=self.solver)
+        return self._parts[part]
 
     def _solve(self, groups: list[IntArray], reverse: bool) -> FloatArray:
         from finsler.analysis._compiled import unit_flux
 
         right = np.zeros((self.mesh.n_vertices, len(groups)))
-        reached = np.zeros(right.shape, dtype=bool)
+        amount = _SOURCE * min(float(self._operator.laplacian.mass.mean()), 1.0)
         for column, group in enumerate(groups):
-            right[group, column] = _SOURCE
-            reached[:, column] = np.isin(self._component, self._component[group])
-        heat = self._positive(right, reached, reverse)
+            right[group, column] = amount
+        heat = self._positive(right, reverse)
         local = self._local
         flux = unit_flux(
             self.mesh.faces,
@@ -125,19 +156,15 @@ class RandersHeat:
             local["weights"],
             heat,
         )
-        found = self._poisson(flux)
+        times = self._poisson(flux)
         for column, group in enumerate(groups):
-            for part in np.unique(self._component[group]):
-                here = self._component == part
-                inside = group[self._component[group] == part]
-                found[here, column] -= found[inside, column].mean()
-        found[~reached] = np.inf
-        return found
+            times[:, column] -= times[group, column].mean()
+        return times
 
-    def _positive(self, right: FloatArray, reached: NDArray[np.bool_], reverse: bool) -> FloatArray:
+    def _positive(self, right: FloatArray, reverse: bool) -> FloatArray:
         while True:
             heat = np.ascontiguousarray(self._solvers[1 if reverse else 0](right))
-            if (heat[reached] > 0.0).all():
+            if (heat > 0.0).all():
                 return heat
             raised = 1.5 * self._operator.epsilon
             if raised > self._largest:

@@ -144,9 +144,13 @@ def spectrum(
         )
 
     chosen = choose("spectrum", n, solver, k=k)
+    used = laplacian.mass if mass is None else masses
+    # A unit of area near that of the mesh, and a power of 4, so that no digit changes.
+    unit = 4.0 ** np.round(0.5 * np.log2(laplacian.mass.mean()))
+    masses, lumped = masses / unit, laplacian.mass / unit
     pairs = _by_component(stiffness, masses, k, _Method(tolerance, seed, chosen))
     _fix_signs(pairs.vectors)
-    norms = _residuals(stiffness, masses, laplacian.mass, pairs)
+    norms = _residuals(stiffness, masses, lumped, pairs)
     scale = max(float(pairs.values[-1]), _shift(stiffness, masses))
     if not (norms <= _WORST_RESIDUAL * scale).all():
         worst = int(np.argmax(norms))
@@ -155,8 +159,8 @@ def spectrum(
             f" {_WORST_RESIDUAL:.0e}; the mesh probably has needle-like faces: finsler.repair, or"
             " remesh it"
         )
-    used = laplacian.mass if mass is None else masses
-    return Spectrum(pairs.values, pairs.vectors, used, norms / scale, chosen)
+    values, vectors = pairs.values / unit, pairs.vectors / np.sqrt(unit)
+    return Spectrum(values, vectors, used, norms / scale, chosen)
 
 
 @dataclass(frozen=True, eq=False)
