@@ -9,8 +9,8 @@ from finsler.errors import InputError
 from finsler.typing import FloatArray
 
 
-def real_array(value: ArrayLike, name: str) -> FloatArray:
-    """The value as an array of finite float64 numbers of any shape."""
+def real_array(value: ArrayLike, name: str, *, finite: bool = True) -> FloatArray:
+    """The value as an array of float64 numbers of any shape, finite unless said otherwise."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
@@ -18,7 +18,7 @@ def real_array(value: ArrayLike, name: str) -> FloatArray:
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers, not {_described(value)}") from error
-    if not np.isfinite(array).all():
+    if finite and not np.isfinite(array).all():
         raise InputError(f"{name} holds values that are not finite; replace them")
     return array
 

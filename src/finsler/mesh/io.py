@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import real_array
 from finsler.mesh.formats import gltf, obj, off, ply, stl, vtk
 from finsler.mesh.formats.content import stored_bytes
-from finsler.mesh.trimesh import TriMesh, real_array, require_mesh
+from finsler.mesh.trimesh import TriMesh, require_mesh
 from finsler.storage.files import write_bytes
 from finsler.typing import FloatArray
 
@@ -158,7 +159,7 @@ def _checked_scalars(scalars: dict[str, ArrayLike], mesh: TriMesh) -> dict[str, 
                 f"a scalar is named {name!r}; use letters, digits and _, and none of"
                 f" {', '.join(sorted(taken))}"
             )
-        checked[name] = real_array(values, f"scalar {name!r}")
+        checked[name] = real_array(values, f"scalar {name!r}", finite=False)
         if checked[name].shape != (mesh.n_vertices,):
             raise InputError(
                 f"scalar {name!r} has shape {checked[name].shape}; it must hold one value for"

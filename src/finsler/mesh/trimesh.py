@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import real_array
 from finsler.typing import FloatArray, IntArray
 
 __all__ = ["TriMesh"]
@@ -82,25 +83,8 @@ def require_mesh(mesh: object, argument: str = "mesh") -> None:
         )
 
 
-def real_array(values: ArrayLike, argument: str) -> FloatArray:
-    """A copy of the values in double precision.
-
-    Raises
-    ------
-    InputError
-        They are no real numbers.
-    """
-    try:
-        raw = np.asarray(values)
-        if raw.dtype.kind not in "biuf":
-            raise TypeError(f"{type(values).__name__} of {raw.dtype} values")
-        return np.array(raw, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{argument} must be an array of real numbers: {error}") from error
-
-
 def _checked_vertices(values: ArrayLike) -> FloatArray:
-    vertices = real_array(values, "vertices")
+    vertices = np.array(real_array(values, "vertices", finite=False))
     if vertices.ndim != 2 or vertices.shape[1] != 3:
         raise InputError(f"vertices must have shape (n, 3), not {vertices.shape}")
     if len(vertices) == 0:
