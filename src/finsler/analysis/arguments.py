@@ -16,7 +16,10 @@ def scaled_rows(weights: FloatArray, rows: FloatArray) -> FloatArray:
 
 def vertex_functions(values: ArrayLike, n: int) -> FloatArray:
     """A function (n,) or functions (n, c) on the vertices, checked."""
-    f = np.asarray(values, dtype=np.float64)
+    try:
+        f = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("a function on the vertices must hold real numbers") from error
     if f.ndim not in (1, 2) or len(f) != n:
         raise InputError(
             f"a function must have one value for each of the {n} vertices, shape ({n},) or"

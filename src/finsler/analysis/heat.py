@@ -242,7 +242,10 @@ def _averaged_decay(eigenvalues: FloatArray, time: float) -> FloatArray:
 
 
 def _checked_times(t: float | ArrayLike) -> FloatArray:
-    times = np.asarray(t, dtype=np.float64)
+    try:
+        times = np.asarray(t, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"t is {t!r}; time must be a number or a list of numbers") from error
     if times.ndim > 1 or times.size == 0 or not ((times >= 0.0) & np.isfinite(times)).all():
         raise InputError(f"t is {t!r}; time must be finite and 0 or more, one number or a list")
     return times

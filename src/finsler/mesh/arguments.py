@@ -23,6 +23,14 @@ def real_array(value: ArrayLike, name: str, *, finite: bool = True) -> FloatArra
     return array
 
 
+def one_number(value: object, name: str) -> float:
+    """The value as one finite number."""
+    array = real_array(value, name)  # type: ignore[arg-type]
+    if array.ndim != 0:
+        raise InputError(f"{name} must be one number, not an array of shape {array.shape}")
+    return float(array)
+
+
 def per_face(
     value: ArrayLike, n_faces: int, shapes: tuple[tuple[int, ...], ...], name: str
 ) -> FloatArray:

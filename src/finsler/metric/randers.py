@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames
-from finsler.mesh.arguments import per_face
+from finsler.mesh.arguments import one_number, per_face, real_array
 from finsler.mesh.measures import TangentBasis, face_basis
 from finsler.mesh.trimesh import TriMesh, require_same_mesh
 from finsler.typing import FloatArray
@@ -112,7 +112,8 @@ class RandersMetric:
         """
         require_same_mesh(frames.mesh, mesh, "frames")
         require_anisotropy(alpha)
-        c, s = np.cos(theta), np.sin(theta)
+        angle = one_number(theta, "theta")
+        c, s = np.cos(angle), np.sin(angle)
         turn = np.array([[c, -s], [s, c]])
         axis = turn @ axis_vector(omega_axis)
         tensor = turn @ np.diag([1.0 + alpha, 1.0]) @ turn.T
@@ -219,7 +220,11 @@ def axis_vector(omega_axis: str) -> FloatArray:
 
 def require_anisotropy(alpha: float) -> None:
     """Raise unless α is a finite number above −1, so that H_α is positive definite."""
-    if not (np.isfinite(alpha) and alpha > -1.0):
+    try:
+        usable = one_number(alpha, "alpha") > -1.0
+    except InputError as error:
+        raise InputError(f"alpha must be one finite number above -1: {error}") from error
+    if not usable:
         raise InputError(f"alpha is {alpha}; it must be a finite number above -1 (0 is isotropic)")
 
 
@@ -242,13 +247,11 @@ def require_below_one(drift_squared: FloatArray) -> None:
 
 def face_field(value: float | FloatArray, mesh: TriMesh, name: str) -> FloatArray:
     """A scalar or (m,) field as a checked (m,) field."""
-    values = np.asarray(value, dtype=np.float64)
+    values = real_array(value, name)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != mesh.n_faces):
         raise InputError(
             f"{name} must be a number or one number a face ({mesh.n_faces}), not {values.shape}"
         )
-    if not np.isfinite(values).all():
-        raise InputError(f"{name} holds values that are not finite")
     return np.broadcast_to(values, (mesh.n_faces,))
 
 

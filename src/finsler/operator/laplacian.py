@@ -11,6 +11,7 @@ from scipy import sparse
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
+from finsler.mesh.arguments import real_array
 from finsler.mesh.measures import face_basis
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -117,7 +118,7 @@ def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
         Wrong shape, a tensor that is not finite, symmetric and positive definite on its face, or
         more memory is needed than is free.
     """
-    tensor = np.asarray(diffusivity, dtype=np.float64)
+    tensor = real_array(diffusivity, "diffusivity", finite=False)
     if tensor.shape != (mesh.n_faces, 3, 3):
         raise InputError(
             f"diffusivity must have shape ({mesh.n_faces}, 3, 3), one tensor a face,"
