@@ -18,6 +18,7 @@ from finsler.compute import memory
 from finsler.compute.cluster import Workers, engines, processes, run
 from finsler.compute.cluster import tasks as tasks_module
 from finsler.compute.cluster.worker import serve
+from finsler.storage.outputs import running_command, written_by
 
 pytest.importorskip("distributed")
 
@@ -166,6 +167,12 @@ def test_tasks_are_taken_no_faster_than_they_end(workers):
 def test_in_one_process_the_order_is_kept():
     tasks = [(str(i), (i,)) for i in range(5)]
     assert [outcome.value for outcome in run(square, tasks)] == [0, 1, 4, 9, 16]
+
+
+def test_what_workers_write_names_the_command(workers):
+    with written_by("describe"):
+        found = outcomes([("command", (running_command,))], workers)
+    assert found["command"].value == "describe"
 
 
 def test_one_blas_thread_each(workers):

@@ -23,7 +23,7 @@ _command: ContextVar[str | None] = ContextVar("command", default=None)
 
 
 @contextmanager
-def written_by(command: str) -> Iterator[None]:
+def written_by(command: str | None) -> Iterator[None]:
     """Within the block, files that are written carry the name of this command."""
     token = _command.set(command)
     try:

@@ -17,6 +17,7 @@ from finsler.compute.cluster.processes import LostWorker
 from finsler.compute.cluster.worker import portable
 from finsler.errors import InputError
 from finsler.storage.files import unwritable
+from finsler.storage.outputs import running_command, written_by
 
 # Seconds between two looks at whether the workers are still there.
 _LOOK = 5.0
@@ -196,7 +197,8 @@ class Pool:
         last: deque[Task] = deque()
 
         def submit(bundle: list[Task]) -> None:
-            future = engine.submit(_several, (function, [args for _, args, _ in bundle]))
+            arguments = (running_command(), function, [args for _, args, _ in bundle])
+            future = engine.submit(_several, arguments)
             pending[future] = bundle
             future.add_done_callback(done.put)
 
@@ -234,10 +236,11 @@ class Pool:
 
 
 def _several(
-    function: Callable[..., Any], bundle: list[Arguments]
+    command: str | None, function: Callable[..., Any], bundle: list[Arguments]
 ) -> list[tuple[Any, Exception | None]]:
-    """The value of each task, or the error that ended it."""
-    return [_attempted(function, args) for args in bundle]
+    """The value of each task, or the error that ended it; what they write names the command."""
+    with written_by(command):
+        return [_attempted(function, args) for args in bundle]
 
 
 def _attempted(function: Callable[..., Any], args: Arguments) -> tuple[Any, Exception | None]:

@@ -22,9 +22,9 @@ _MOST_BINS, _MOST_PAIRS = 1000, 100_000
 
 @dataclass(frozen=True)
 class PrepareConfig(OperatorSpec):
-    """The operators, as [`OperatorSpec`][finsler.OperatorSpec] has them, and what goes with them.
+    """Which operators are prepared, and what goes with them; all of it is part of an entry's key.
 
-    All of it is part of an entry's key.
+    The fields of [`OperatorSpec`][finsler.operator.OperatorSpec], and these.
 
     Attributes
     ----------
