@@ -28,7 +28,7 @@ def stored_bytes(path: Path, length: int | None = None) -> bytes:
         raise InputError(
             f"{path.name} has {size / GIB:.3g} GiB, and reading it takes about {needed:.3g} GiB of"
             f" memory, of which {left:.3g} are free;"
-            " simplify the mesh, or say with FINSLER_MEMORY that there are more GiB"
+            " simplify the mesh, or say with --memory or FINSLER_MEMORY that there are more GiB"
         )
     with path.open("rb") as file:
         return file.read(size)
