@@ -269,7 +269,7 @@ def _write(
 
 def _draw(path: Path, scored: Evaluation) -> None:
     summaries = {words: scored.summary(vertices) for vertices, words in VERTICES.items()}
-    curves = {words: (found.grid, found.curve) for words, found in summaries.items() if found}
+    curves = {words: (mean.grid, mean.curve) for words, mean in summaries.items() if mean}
     size = r"$\sqrt{\mathrm{area}}$" if scored.unit == "sqrt_area" else "diameter"
     plot_error_curves(path, curves, x_label=rf"geodesic error $r$ / {size}")
 

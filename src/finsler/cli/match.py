@@ -151,19 +151,15 @@ def match(
     """Match meshes: descriptors or a trained network, functional maps, ZoomOut.
 
     The meshes may differ in scale, position, pose and number of vertices. The result sends every
-    vertex of A to a vertex of B (`map_12`), with the error that is to be expected and a confidence
-    from 0 to 1 for each. `map_21` sends B to A. With `-o map.npz` the meshes are written next to it
-    as well, as map_A.ply and map_B.ply, with colours that correspond.
+    vertex of A to a vertex of B (`map_12`), with an expected error and a confidence from 0 to 1
+    for each, and B to A (`map_21`). With `-o map.npz` the meshes are written next to it as well, as
+    map_A.ply and map_B.ply, with colours that correspond. A map that tears the surface, changes
+    distances along it or turns it over is announced as "probably wrong", with the reasons.
 
-    A map that tears the surface, changes distances along it or turns it over is announced as
-    "probably wrong", with the reasons.
+    With `--pairs` every pair gets a file A__B.npz, and pairs.csv lists all. What is there already
+    is not computed again; a pair that fails stops none of the others, and the exit code is 1.
 
-    With `--pairs` every pair gets a file A__B.npz, and pairs.csv lists them all with seconds,
-    confidence, verdict and errors. What is there already is not computed again; a pair that fails
-    stops none of the others, and the exit code is 1.
-
-    Example: `finsler match A.off B.off -o map.npz --figure map.png`, with a network
-    `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
+    Example: `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
     `finsler match faust_r:data/FAUST_r --pairs all -o maps`
     """
     if model is None and not refine:
@@ -182,11 +178,16 @@ def match(
         return
     if second is not None or out is None:
         raise InputError("--pairs takes one folder or collection, and a folder with --out")
-    for name, given in {"--colors": colors, "--figure": figure, "--report": report}.items():
-        if given is not None:
-            raise InputError(f"{name} is for one pair; leave it out with --pairs")
+    _refuse({"--colors": colors, "--figure": figure, "--report": report})
     asked = partial(workers, scheduler, jobs, retries, worker_memory, bundle)
     _match_pairs(first, pairs, out, matcher, asked, overwrite=overwrite, as_json=as_json)
+
+
+def _refuse(outputs: dict[str, Path | None]) -> None:
+    """Raise where an output is asked for that many pairs do not have."""
+    for name, given in outputs.items():
+        if given is not None:
+            raise InputError(f"{name} is for one pair; leave it out with --pairs")
 
 
 @dataclass(frozen=True)

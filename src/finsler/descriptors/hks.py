@@ -47,8 +47,8 @@ def hks(
     Examples
     --------
     >>> from finsler import lbo, primitives, spectrum
-    >>> found = spectrum(lbo(primitives.sphere(8)), k=50)
-    >>> hks(found).shape, hks([found, found], times=[0.1, 0.2]).shape
+    >>> pairs = spectrum(lbo(primitives.sphere(8)), k=50)
+    >>> hks(pairs).shape, hks([pairs, pairs], times=[0.1, 0.2]).shape
     ((642, 16), (642, 4))
     """
     columns = []
@@ -83,13 +83,13 @@ def require_values(spectra: Sequence[Spectrum], count: int) -> None:
 
 def spectra_of(spectra: Spectrum | Sequence[Spectrum]) -> list[Spectrum]:
     """One spectrum or several on the same vertices as a list that is not empty."""
-    found = [spectra] if isinstance(spectra, Spectrum) else list(spectra)
-    if not found:
+    given = [spectra] if isinstance(spectra, Spectrum) else list(spectra)
+    if not given:
         raise InputError("there is no spectrum; give one, or one for each angle")
-    sizes = sorted({len(spectrum.eigenvectors) for spectrum in found})
+    sizes = sorted({len(spectrum.eigenvectors) for spectrum in given})
     if len(sizes) > 1:
         raise InputError(f"the spectra have {sizes} vertices; all must belong to one surface")
-    return found
+    return given
 
 
 def positive_eigenvalues(spectrum: Spectrum) -> FloatArray:

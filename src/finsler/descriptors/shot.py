@@ -1,4 +1,25 @@
-"""SHOT, signature of histograms of orientations (Tombari, Salti, Di Stefano 2010; 2014)."""
+"""SHOT, signature of histograms of orientations (Tombari, Salti, Di Stefano 2010; 2014).
+
+The ball of the radius is cut into 32 volumes, 8 sectors × 2 shells × 2 halves. Each neighbour
+at p with normal n votes in its volume for the level (1 + n·z) bins/2, rounded, of which there
+are bins + 1. Its vote Σ_k (1 − |t_k|) counts for its own bin, and |t_k| for the next bin in
+dimension k, where t_k in −1/2..1/2 is how far the neighbour is from the middle of its bin
+along the level, the distance, the elevation and the azimuth, each in units of a bin. There is
+no bin beyond the innermost and outermost shell, nor beyond the poles. This sum over dimensions
+is what implementations mean by quadrilinear interpolation. The histogram is divided by its
+Euclidean norm.
+
+Column ((sector · 2 + shell) · 2 + half)(bins + 1) + level: sector 0 begins at azimuth −π and
+each includes its end; shell 1 is the outer, half 1 that with z > 0. A vertex without a normal
+(no face with area) describes nothing and is nobody's neighbour; nor are coincident vertices
+each other's. What is nearer to a border than 1e-9 of a bin, or of the radius, lies on it.
+
+`as_released` follows the C++ code in circulation in what it does beside this definition: frames
+weighted by radius − distance² (not independent of the unit), normals that are plain means of face
+normals (here weighted by area), neighbours of sectors counted modulo 7 and those of levels modulo
+`bins`, and the sign that an eigensolver happens to return for an axis on whose sides equally many
+neighbours lie.
+"""
 
 from __future__ import annotations
 
@@ -58,18 +79,8 @@ def shot(
     """Histograms of the normals around each vertex, seen from a frame that turns with the surface.
 
     The ball of the radius is cut into 32 volumes, 8 sectors × 2 shells × 2 halves. Each neighbour
-    at p with normal n votes in its volume for the level (1 + n·z) bins/2, rounded, of which there
-    are bins + 1. Its vote Σ_k (1 − |t_k|) counts for its own bin, and |t_k| for the next bin in
-    dimension k, where t_k in −1/2..1/2 is how far the neighbour is from the middle of its bin
-    along the level, the distance, the elevation and the azimuth, each in units of a bin. There is
-    no bin beyond the innermost and outermost shell, nor beyond the poles. This sum over dimensions
-    is what implementations mean by quadrilinear interpolation. The histogram is divided by its
-    Euclidean norm.
-
-    Column ((sector · 2 + shell) · 2 + half)(bins + 1) + level: sector 0 begins at azimuth −π and
-    each includes its end; shell 1 is the outer, half 1 that with z > 0. A vertex without a normal
-    (no face with area) describes nothing and is nobody's neighbour; nor are coincident vertices
-    each other's. What is nearer to a border than 1e-9 of a bin, or of the radius, lies on it.
+    votes in its volume, and less in those beside it, for one of bins + 1 levels of the angle of its
+    normal. The module `finsler.descriptors.shot` has the definition, vote by vote.
 
     Parameters
     ----------
@@ -80,14 +91,9 @@ def shot(
     min_neighbors : int
         A vertex with fewer neighbours gets zeros.
     frames : ShotFrames, optional
-        Frames to use, with orthonormal rows; by default those of
-        [`shot_frames`][finsler.descriptors.shot_frames].
+        Orthonormal; by default those of [`shot_frames`][finsler.descriptors.shot_frames].
     as_released : bool
-        Follow the C++ code in circulation in what it does beside the definition: frames weighted
-        by radius − distance² (not independent of the unit), normals that are plain means of face
-        normals (here weighted by area), neighbours of sectors counted modulo 7 and those of levels
-        modulo `bins`, and the sign that an eigensolver happens to return for an axis on whose
-        sides equally many neighbours lie.
+        Follow the C++ code in circulation in what it does beside the definition.
     dtype : float64 or float32
         Of the result; the computation is in float64.
 
@@ -98,8 +104,8 @@ def shot(
     Raises
     ------
     InputError
-        A radius that is not positive, bins outside 1..1000, min_neighbors below 3, frames of
-        another mesh, another dtype, no face with area, or more memory is needed than is free.
+        A number out of its range, frames of another mesh, another dtype, no face with area, or more
+        memory is needed than is free.
 
     Examples
     --------
@@ -110,23 +116,13 @@ def shot(
     """
     from finsler.descriptors import _compiled
 
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        raise InputError(f"dtype is {np.dtype(dtype)}; it must be float64 or float32")
-    if not 1 <= bins <= MOST_BINS:
-        raise InputError(f"bins is {bins}; it must lie between 1 and {MOST_BINS}")
-    values = 32 * (bins + 1)
-    require("shot", mesh.n_vertices, channels=values, itemsize=np.dtype(dtype).itemsize)
+    _check(mesh, bins, frames, np.dtype(dtype))
     if frames is None:
         frames = shot_frames(
             mesh, radius=radius, min_neighbors=min_neighbors, as_released=as_released
         )
-    elif frames.axes.shape != (mesh.n_vertices, 3, 3):
-        raise InputError(
-            f"the frames have shape {frames.axes.shape}, but the mesh has {mesh.n_vertices}"
-            " vertices; give frames (n, 3, 3) of this mesh"
-        )
     cells, vertices = _cells(mesh, radius, min_neighbors, as_released)
-    out = np.zeros((mesh.n_vertices, values))
+    out = np.zeros((mesh.n_vertices, 32 * (bins + 1)))
     rings = bin_rings(bins, as_released=as_released)
     axes = frames.axes[vertices]
     _compiled.describe(cells, axes, radius, bins, min_neighbors, rings, vertices, out)
@@ -142,6 +138,20 @@ def require_neighbors(min_neighbors: int) -> None:
     """Raise where frames could be made of too few neighbours."""
     if min_neighbors < 3:
         raise InputError(f"min_neighbors is {min_neighbors}; a frame needs at least 3")
+
+
+def _check(mesh: TriMesh, bins: int, frames: ShotFrames | None, dtype: np.dtype[Any]) -> None:
+    """Raise for arguments that cannot be, and for more memory than is free."""
+    if dtype not in (np.float64, np.float32):
+        raise InputError(f"dtype is {dtype}; it must be float64 or float32")
+    if not 1 <= bins <= MOST_BINS:
+        raise InputError(f"bins is {bins}; it must lie between 1 and {MOST_BINS}")
+    if frames is not None and frames.axes.shape != (mesh.n_vertices, 3, 3):
+        raise InputError(
+            f"the frames have shape {frames.axes.shape}, but the mesh has {mesh.n_vertices}"
+            " vertices; give frames (n, 3, 3) of this mesh"
+        )
+    require("shot", mesh.n_vertices, channels=32 * (bins + 1), itemsize=dtype.itemsize)
 
 
 def shot_frames(
@@ -162,8 +172,8 @@ def shot_frames(
     Examples
     --------
     >>> from finsler import primitives
-    >>> found = shot_frames(primitives.plane(10, 20), radius=0.2)
-    >>> found.axes[120, 2].tolist()
+    >>> frames = shot_frames(primitives.plane(10, 20), radius=0.2)
+    >>> frames.axes[120, 2].tolist()
     [0.0, 0.0, 1.0]
     """
     from finsler.descriptors import _compiled
@@ -202,7 +212,7 @@ def _cells(
     normals = _mean_normals(mesh) if as_released else vertex_normals(mesh)
     present = np.flatnonzero(normals.any(axis=1))
     if len(present) == 0:
-        raise InputError("no face of the mesh has area, so it has no normals; mend the mesh first")
+        raise InputError("no face of the mesh has area, so it has no normals; repair it first")
     points = mesh.vertices[present]
     lower, extent = points.min(axis=0), np.ptp(points, axis=0)
     # A little wider than the radius, so that rounding cannot hide a neighbour two cells away.

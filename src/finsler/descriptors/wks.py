@@ -55,8 +55,8 @@ def wks(
     Examples
     --------
     >>> from finsler import lbo, primitives, spectrum
-    >>> found = spectrum(lbo(primitives.sphere(8)), k=49)
-    >>> wks(found).shape
+    >>> pairs = spectrum(lbo(primitives.sphere(8)), k=49)
+    >>> wks(pairs).shape
     (642, 100)
     """
     columns = []

@@ -101,8 +101,8 @@ def score(
 
     Examples
     --------
-    >>> found = score([0.0, 0.0, 0.005, 0.125])
-    >>> found.exact, found.within, found.mean, found.auc
+    >>> errors = score([0.0, 0.0, 0.005, 0.125])
+    >>> errors.exact, errors.within, errors.mean, errors.auc
     (0.5, 0.75, 3.25, 0.87)
     """
     e = np.asarray(errors, dtype=np.float64)

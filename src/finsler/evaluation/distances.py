@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,11 +19,12 @@ from finsler.compute.cluster import Pool, Workers, opened
 from finsler.errors import InputError
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import TriMesh
+from finsler.storage.hashing import content_key
 from finsler.storage.npz import read_npz, write_npz
 from finsler.typing import FloatArray, IntArray
 
 # Part of every key: raise it when what is stored changes, and old files are not found again.
-FORMAT = 1
+FORMAT = 2
 
 # Rows that are computed, or cells that are transposed, at a time.
 _BLOCK = 512
@@ -155,11 +154,10 @@ def reference_distances(
 ) -> ReferenceDistances:
     """Distances between all vertices of a mesh, made symmetric, and kept on disk if asked.
 
-    What "heat" and "fmm" find from a to b differs from what they find from b to a, by up to 2% of
-    the diameter; the mean of both is stored. On a surface of 5,000 vertices, against "exact", the
-    heat method shortens distances of one edge by an eighth, and these are the ones that decide
-    about the share within 0.01 √area; fast marching is off by less than 1% there. Both are off by
-    1% at long distance.
+    What "heat" and "fmm" compute from a to b differs from b to a by up to 2% of the diameter; the
+    mean of both is stored. Against "exact" on 5,000 vertices, both are off by 1% at long distance;
+    at that of one edge, which decides about the share within 0.01 √area, the heat method is an
+    eighth too short and fast marching off by less than 1%.
 
     Parameters
     ----------
@@ -169,51 +167,52 @@ def reference_distances(
     dtype : float16 or float32
         Of the matrix; the computation is in double, the mean in single precision.
     cache : folder, optional
-        Made if there is none. A file's name is a hash of the mesh, the method, the type and the
-        format, and its content carries a checksum: another mesh or option never finds it, and a
-        damaged one is replaced with a [`CacheWarning`][finsler.evaluation.CacheWarning].
+        Keeps the result; a damaged file is replaced with a
+        [`CacheWarning`][finsler.evaluation.CacheWarning].
     memory : float
         Largest working memory in GiB, see `matrix_memory`. More raises before anything is computed.
     progress : callable
-        Called with the number of rows that are done and that of all.
+        Called with the number of rows done and that of all.
     pool : Pool, optional
-        Workers that compute the rows, see `finsler.compute.cluster.opened`; by default this
-        process. The distances do not depend on it.
+        Workers that compute the rows, see `finsler.compute.cluster.opened`.
 
     Raises
     ------
     InputError
         An unknown method or type, too little memory, a mesh that the method does not accept, a
-        cache that is not a folder, or a method that finds no positive distance between two
-        different vertices.
+        cache that is not a folder, or no positive distance between two different vertices.
 
     Examples
     --------
     >>> from finsler.mesh import primitives
-    >>> found = reference_distances(primitives.plane(4, 2, size=(2.0, 0.5)), method="exact")
-    >>> found.matrix.shape, found.area, round(found.diameter ** 2, 4)
+    >>> distances = reference_distances(primitives.plane(4, 2, size=(2.0, 0.5)), method="exact")
+    >>> distances.matrix.shape, distances.area, round(distances.diameter ** 2, 4)
     ((15, 15), 1.0, 4.25)
     """
-    kind = np.dtype(dtype)
-    if kind not in (np.float16, np.float32):
-        raise InputError(f"dtype must be float16 or float32, not {kind}")
-    n, size = mesh.n_vertices, matrix_memory(mesh.n_vertices, dtype=kind)
-    if size > memory:
-        raise InputError(
-            f"the distances between {n:,} vertices need {size:.1f} GiB, above memory={memory:g};"
-            " raise it, or use DistancesOnDemand"
-        )
+    kind, n = np.dtype(dtype), mesh.n_vertices
+    _check_memory(n, kind, memory)
     if cache is None:
-        return _computed(mesh, method, kind, progress, pool)
+        return _compute(mesh, method, kind, progress, pool)
     path = _cache_folder(cache) / f"distances-{_key(mesh, method, kind)}.npz"
     if path.exists():
         try:
             return _read(path, method, n)
         except InputError as error:
             warnings.warn(f"{error}; computed anew", CacheWarning, stacklevel=2)
-    found = _computed(mesh, method, kind, progress, pool)
-    _write(path, found, {"vertices": n, "method": method, "dtype": kind.name, "format": FORMAT})
-    return found
+    distances = _compute(mesh, method, kind, progress, pool)
+    _write(path, distances, {"vertices": n, "method": method, "dtype": kind.name, "format": FORMAT})
+    return distances
+
+
+def _check_memory(n: int, kind: np.dtype[Any], memory: float) -> None:
+    if kind not in (np.float16, np.float32):
+        raise InputError(f"dtype must be float16 or float32, not {kind}")
+    size = matrix_memory(n, dtype=kind)
+    if size > memory:
+        raise InputError(
+            f"the distances between {n:,} vertices need {size:.1f} GiB, above memory={memory:g};"
+            " raise it, or use DistancesOnDemand"
+        )
 
 
 def choose_distances(
@@ -238,7 +237,7 @@ def matrix_memory(n: int, *, dtype: DTypeLike = np.float32) -> float:
     return n * n * (6 if np.dtype(dtype) == np.float16 else 5) / 2**30
 
 
-def _computed(
+def _compute(
     mesh: TriMesh, method: str, kind: np.dtype[Any], progress: Progress, pool: Pool | None
 ) -> ReferenceDistances:
     n, area = mesh.n_vertices, surface_area(mesh)
@@ -301,7 +300,7 @@ def _largest_finite(values: NDArray[np.floating]) -> float:
 def _not_positive(method: str, a: int, b: int) -> InputError:
     return InputError(
         f'method="{method}" finds no positive distance between the vertices {a} and {b}; take'
-        ' "exact" and float32, or mend the mesh with finsler.repair'
+        ' "exact" and float32, or repair the mesh with finsler.repair'
     )
 
 
@@ -313,11 +312,8 @@ def _pairs(first: ArrayLike, second: ArrayLike, n: int) -> tuple[IntArray, IntAr
 
 
 def _key(mesh: TriMesh, method: str, kind: np.dtype[Any]) -> str:
-    digest = hashlib.blake2b(digest_size=20)
-    digest.update(json.dumps([FORMAT, method, kind.name, mesh.n_vertices, mesh.n_faces]).encode())
-    digest.update(mesh.vertices.tobytes())
-    digest.update(mesh.faces.tobytes())
-    return digest.hexdigest()
+    about = {"format": FORMAT, "method": method, "dtype": kind.name}
+    return content_key(about, (mesh.vertices, mesh.faces))[:40]
 
 
 def _cache_folder(cache: str | os.PathLike[str]) -> Path:
@@ -330,17 +326,13 @@ def _cache_folder(cache: str | os.PathLike[str]) -> Path:
 
 def _checksum(name: str, matrix: NDArray[Any], sizes: NDArray[Any]) -> str:
     """Of the content and of the key that it was written for."""
-    digest = hashlib.blake2b(name.encode(), digest_size=20)
-    for array in (sizes, matrix):
-        digest.update(str((array.shape, array.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return content_key({"name": name}, (sizes, matrix))
 
 
-def _write(path: Path, found: ReferenceDistances, config: dict[str, Any]) -> None:
-    sizes = np.array([found.area, found.diameter])
-    checksum = np.array(_checksum(path.name, found.matrix, sizes))
-    write_npz(path, {"matrix": found.matrix, "sizes": sizes, "checksum": checksum}, config)
+def _write(path: Path, distances: ReferenceDistances, config: dict[str, Any]) -> None:
+    sizes = np.array([distances.area, distances.diameter])
+    checksum = np.array(_checksum(path.name, distances.matrix, sizes))
+    write_npz(path, {"matrix": distances.matrix, "sizes": sizes, "checksum": checksum}, config)
 
 
 def _read(path: Path, method: str, n: int) -> ReferenceDistances:

@@ -20,7 +20,7 @@ _FORMATS = {"exact": (100.0, 2), "within": (100.0, 2), "mean": (1.0, 3), "auc": 
 
 
 def results_dict(evaluation: Evaluation, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that was found, with configuration, versions and hardware, ready for JSON.
+    """All results, with configuration, versions and hardware, ready for JSON.
 
     Curves are given of the whole collection, not of each shape. Infinite means are null.
     """

@@ -87,7 +87,7 @@ class Lesson:
         )
 
     def training(self) -> TrainConfig:
-        """Few steps at a high rate; the network is kept after the last epoch alone."""
+        """Few steps at a high rate; the network is kept after the last epoch only."""
         return TrainConfig(
             channels=self.channels,
             layers=4,

@@ -253,8 +253,8 @@ def train_and_predict(
             "parameters": sum(tensor.numel() for tensor in weights),
             "device": weights[0].device.type,
         }
-        found = predict(network, store, store.test, about=about)
-        save_predictions(Path(folder) / PREDICTIONS, found, record)
+        vertices = predict(network, store, store.test, about=about)
+        save_predictions(Path(folder) / PREDICTIONS, vertices, record)
     return about
 
 
