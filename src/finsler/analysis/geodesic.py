@@ -94,10 +94,10 @@ def geodesic_matrix(
         )
     solve = _solver(mesh, method)
     part = vertex_components(mesh)
-    found = np.empty((len(points), mesh.n_vertices), dtype=dtype)
+    distances = np.empty((len(points), mesh.n_vertices), dtype=dtype)
     for row, point in enumerate(points):
-        found[row] = _reachable(solve(points[row : row + 1]), part, point)
-    return found
+        distances[row] = _reachable(solve(points[row : row + 1]), part, point)
+    return distances
 
 
 def _solver(mesh: TriMesh, method: str) -> _FromSet:
@@ -186,14 +186,14 @@ def _exact(mesh: TriMesh) -> _FromSet:
     def distance(points: IntArray) -> FloatArray:
         # Asked for vertices that no source reaches, the library reads what it never wrote.
         reached = np.flatnonzero(np.isin(part, part[points]))
-        found = np.full(mesh.n_vertices, np.inf)
-        found[reached] = solver.geodesicDistances(points, reached)[0]
-        if not np.isfinite(found[reached]).all():
+        distances = np.full(mesh.n_vertices, np.inf)
+        distances[reached] = solver.geodesicDistances(points, reached)[0]
+        if not np.isfinite(distances[reached]).all():
             raise ConvergenceError(
                 'method="exact" loses its way on this mesh, which probably has needle-like faces;'
                 ' take "heat", or remesh it'
             )
-        return found
+        return distances
 
     return distance
 

@@ -98,12 +98,12 @@ def diffuse(
     if isinstance(operator, Spectrum):
         start = operator.coefficients(u0)
         later = [scaled_rows(_decay(operator.eigenvalues, s), start) for s in np.atleast_1d(times)]
-        found = [operator.synthesise(c) for c in later]
+        states = [operator.synthesise(c) for c in later]
     else:
-        found = [
+        states = [
             diffuser(operator, s, steps=steps, solver=solver)(u0) for s in np.atleast_1d(times)
         ]
-    return found[0] if times.ndim == 0 else np.stack(found)
+    return states[0] if times.ndim == 0 else np.stack(states)
 
 
 def diffuser(
@@ -204,12 +204,12 @@ def finsler_flow(
         )
     start = spectrum.coefficients(u0)
     source = spectrum.eigenvectors.T @ _drift_load(metric)
-    found = []
+    states = []
     for time in np.atleast_1d(times):
         heat = scaled_rows(_decay(spectrum.eigenvalues, time), start)
         made = _averaged_decay(spectrum.eigenvalues, time) * source
-        found.append(spectrum.synthesise((heat.T + made).T))
-    return found[0] if times.ndim == 0 else np.stack(found)
+        states.append(spectrum.synthesise((heat.T + made).T))
+    return states[0] if times.ndim == 0 else np.stack(states)
 
 
 def _drift_load(metric: RandersMetric) -> FloatArray:

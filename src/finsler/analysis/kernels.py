@@ -47,9 +47,9 @@ def convolution_kernel(spectrum: Spectrum, filter: Filter, vertex: ArrayLike) ->
     Examples
     --------
     >>> from finsler import lbo, primitives, spectrum
-    >>> found = spectrum(lbo(primitives.sphere(8)), k=50)
-    >>> kernel = convolution_kernel(found, lambda eigenvalue: np.exp(-0.2 * eigenvalue), 7)
-    >>> int(kernel.argmax()), round(float(found.mass @ kernel), 6)
+    >>> pairs = spectrum(lbo(primitives.sphere(8)), k=50)
+    >>> kernel = convolution_kernel(pairs, lambda eigenvalue: np.exp(-0.2 * eigenvalue), 7)
+    >>> int(kernel.argmax()), round(float(pairs.mass @ kernel), 6)
     (7, 1.0)
     """
     points = vertex_indices(vertex, len(spectrum.eigenvectors))
@@ -185,10 +185,10 @@ def _clenshaw(matrix: sparse.csr_array, f: NDArray[Any], c: FloatArray) -> NDArr
         later -= after
         later += coefficient * f
         after, current = current, later
-    found = matrix @ current
-    found -= after
-    found += float(c[0]) * f
-    return np.asarray(found)
+    total = matrix @ current
+    total -= after
+    total += float(c[0]) * f
+    return np.asarray(total)
 
 
 def _weights(filter: Filter, spectrum: Spectrum) -> FloatArray:

@@ -174,14 +174,14 @@ def _fans(mesh: TriMesh) -> tuple[Fans, NDArray[np.bool_]]:
 
 def _require_oriented_surface(mesh: TriMesh) -> None:
     require_usable_faces(mesh)
-    for found, what in (
+    for bad, what in (
         (nonmanifold_edges(mesh), "has more than two faces"),
         (inconsistent_edges(mesh), "lies between faces of opposite orientation"),
     ):
-        if len(found):
+        if len(bad):
             raise InputError(
-                f"the edge between vertices {found[0, 0]} and {found[0, 1]} {what}"
-                f" ({len(found)} such edges);"
+                f"the edge between vertices {bad[0, 0]} and {bad[0, 1]} {what}"
+                f" ({len(bad)} such edges);"
                 " mend the mesh first: finsler.repair(mesh), or finsler info --repair"
             )
 
@@ -217,8 +217,11 @@ def _support(mesh: TriMesh, pairs: FloatArray, radius: float) -> Support:
     n = mesh.n_vertices
     indptr, indices, values = _both_ways(pairs, n)
     rows = np.repeat(np.arange(n), np.diff(indptr))
-    place = np.searchsorted(rows * n + indices, np.arange(n) * (n + 1))
-    indices, values = np.insert(indices, place, np.arange(n)), np.insert(values, place, 0.0, axis=0)
+    diagonal = np.searchsorted(rows * n + indices, np.arange(n) * (n + 1))
+    indices, values = (
+        np.insert(indices, diagonal, np.arange(n)),
+        np.insert(values, diagonal, 0.0, axis=0),
+    )
     indptr = indptr + np.arange(n + 1)
     area = vertex_areas(mesh)[indices]
     total = np.add.reduceat(area, indptr[:-1])

@@ -102,7 +102,7 @@ def geodesic_path(
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Position:
     """A vertex, or a point on a half-edge of the face it has just been reached through."""
 
     vertex: int = -1
@@ -111,7 +111,7 @@ class _Place:
 
 
 class _Tracer:
-    """Steps back from place to place and collects the points, faces and length of the way."""
+    """Steps back from point to point and collects the points, faces and length of the way."""
 
     def __init__(
         self, metric: RandersMetric, distance: FloatArray, sources: frozenset[int]
@@ -138,15 +138,19 @@ class _Tracer:
         self.length = 0.0
 
     def run(self, target: int) -> None:
-        place = _Place(vertex=target)
+        position = _Position(vertex=target)
         self.points.append(self.mesh.vertices[target])
         for _ in range(3 * self.mesh.n_faces + 100):
-            if place.vertex in self.sources:
+            if position.vertex in self.sources:
                 return
-            place = self._before_vertex(place.vertex) if place.vertex >= 0 else self._before(place)
+            position = (
+                self._before_vertex(position.vertex)
+                if position.vertex >= 0
+                else self._before(position)
+            )
         raise ConvergenceError("the path does not end; is the distance one of this metric?")
 
-    def _before_vertex(self, vertex: int) -> _Place:
+    def _before_vertex(self, vertex: int) -> _Position:
         """Where a vertex was reached from, over all faces around it."""
         self.left.add(vertex)
         here = self.mesh.vertices[vertex]
@@ -156,21 +160,23 @@ class _Tracer:
             options.append(self._origin(here, face, (c + 1) % 3))
         return self._go(options)
 
-    def _before(self, place: _Place) -> _Place:
+    def _before(self, position: _Position) -> _Position:
         """Where a point on an edge was reached from, in the face across the edge."""
-        face, side = divmod(place.halfedge, 3)
-        i, j = self._ends(place.halfedge)
-        here = (1.0 - place.share) * self.mesh.vertices[i] + place.share * self.mesh.vertices[j]
-        other = int(self.across[place.halfedge])
+        face, side = divmod(position.halfedge, 3)
+        i, j = self._ends(position.halfedge)
+        here = (1.0 - position.share) * self.mesh.vertices[i] + position.share * self.mesh.vertices[
+            j
+        ]
+        other = int(self.across[position.halfedge])
         if other < 0:
             times = [
                 self.distance[v] + self._norm(face, here - self.mesh.vertices[v]) for v in (i, j)
             ]
-            return self._go([(times[k], face, _Place(vertex=(i, j)[k])) for k in (0, 1)])
+            return self._go([(times[k], face, _Position(vertex=(i, j)[k])) for k in (0, 1)])
         face, side = divmod(other, 3)
         return self._go([self._origin(here, face, (side + k) % 3) for k in (1, 2)])
 
-    def _origin(self, here: FloatArray, face: int, side: int) -> tuple[float, int, _Place]:
+    def _origin(self, here: FloatArray, face: int, side: int) -> tuple[float, int, _Position]:
         """Arrival time at a point of a face through one of its sides, and where it crosses."""
         from finsler.analysis._compiled import corner_update
 
@@ -181,12 +187,12 @@ class _Tracer:
         later = self.distance[beyond] if beyond >= 0 else np.nan
         time, share = corner_update(geometry, self.distance[i], self.distance[j], later, self.trust)
         if share < _SNAP:
-            return time, face, _Place(vertex=i)
+            return time, face, _Position(vertex=i)
         if share > 1.0 - _SNAP:
-            return time, face, _Place(vertex=j)
-        return time, face, _Place(halfedge=3 * face + side, share=share)
+            return time, face, _Position(vertex=j)
+        return time, face, _Position(halfedge=3 * face + side, share=share)
 
-    def _go(self, options: list[tuple[float, int, _Place]]) -> _Place:
+    def _go(self, options: list[tuple[float, int, _Position]]) -> _Position:
         """Take the earliest of several origins, if possible not a vertex that was left before.
 
         Distances of the heat method have local minima that are no source, at boundaries above all;
@@ -194,23 +200,23 @@ class _Tracer:
         """
         fresh = [option for option in options if option[2].vertex not in self.left]
         self.returns += not fresh
-        _, face, place = min(fresh or options, key=lambda option: option[0])
+        _, face, position = min(fresh or options, key=lambda option: option[0])
         if self.returns > _RETURNS:
             raise ConvergenceError(
                 "the path is caught in a local minimum of the distance that is no source;"
                 ' use method="eikonal"'
             )
-        if place.vertex >= 0:
-            point = self.mesh.vertices[place.vertex]
+        if position.vertex >= 0:
+            point = self.mesh.vertices[position.vertex]
         else:
-            i, j = self._ends(place.halfedge)
-            point = (1.0 - place.share) * self.mesh.vertices[i] + place.share * self.mesh.vertices[
-                j
-            ]
+            i, j = self._ends(position.halfedge)
+            point = (1.0 - position.share) * self.mesh.vertices[
+                i
+            ] + position.share * self.mesh.vertices[j]
         self.length += self._norm(face, self.points[-1] - point)
         self.points.append(point)
         self.faces.append(face)
-        return place
+        return position
 
     def _ends(self, halfedge: int) -> tuple[int, int]:
         face, side = divmod(halfedge, 3)

@@ -252,10 +252,10 @@ def _solved(stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method:
     else:
         tolerance = max(method.tolerance, _ITERATIVE_TOLERANCE)
         solve = iterate(system, tolerance=0.01 * tolerance)
-    found = block_lanczos(
+    ritz = block_lanczos(
         solve, lambda x: mass @ x, n, k, block=_BLOCK, tolerance=tolerance, seed=method.seed
     )
-    return _Pairs(1.0 / found.values - shift, found.vectors)
+    return _Pairs(1.0 / ritz.values - shift, ritz.vectors)
 
 
 def _shift(stiffness: sparse.csr_array, mass: sparse.csr_array) -> float:

@@ -32,7 +32,7 @@ ComplexArray = NDArray[np.complex128]
 _TRUSTED = 0.1
 _FLAT = 0.1
 # Weight of the shape's long axis in a patch that no trusted direction borders, and in others.
-_PRIOR_ALONE = 1e-3
+_PRIOR_ISOLATED = 1e-3
 _PRIOR = 1e-8
 
 
@@ -189,7 +189,7 @@ def _fill(
         return line
     number = np.cumsum(unknown) - 1
     weight = (confidence[unknown] / _TRUSTED) ** 2
-    prior = np.where(_bordered(graph, unknown), _PRIOR, _PRIOR_ALONE)[unknown]
+    prior = np.where(_bordered(graph, unknown), _PRIOR, _PRIOR_ISOLATED)[unknown]
     diagonal = weight + prior
     right = weight * line[unknown] + prior * _long_axis(mesh, basis)[unknown]
 
@@ -256,10 +256,10 @@ def _flips(graph: _DualGraph, angle: FloatArray, n_faces: int) -> IntArray:
     cosine = np.cos(angle[graph.g] + graph.angle - angle[graph.f])
     shape = (n_faces, n_faces)
     # Not every release of scipy takes longer indices for a spanning tree.
-    places = graph.f.astype(np.int32), graph.g.astype(np.int32)
+    indices = graph.f.astype(np.int32), graph.g.astype(np.int32)
     cost = 2.0 - np.abs(cosine)
-    tree = csgraph.minimum_spanning_tree(sparse.csr_array((cost, places), shape)).tocoo()
-    sign = sparse.csr_array((np.where(cosine < 0, -1.0, 1.0), places), shape)
+    tree = csgraph.minimum_spanning_tree(sparse.csr_array((cost, indices), shape)).tocoo()
+    sign = sparse.csr_array((np.where(cosine < 0, -1.0, 1.0), indices), shape)
     opposite = np.asarray(sign[tree.row, tree.col]).ravel() < 0
     tail = np.r_[tree.row, tree.row + n_faces]
     head = np.r_[tree.col + n_faces * opposite, tree.col + n_faces * ~opposite]

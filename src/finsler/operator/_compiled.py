@@ -95,7 +95,7 @@ def pattern(
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Sparsity pattern of every operator: a vertex and its neighbours, columns sorted.
 
-    Returns indptr (n+1,), indices (nnz,) and the place of each diagonal entry (n,).
+    Returns indptr (n+1,), indices (nnz,) and the position of each diagonal entry (n,).
     """
     n = len(start) - 1
     # Every corner adds at most two neighbours; closed meshes need half of that.
@@ -111,14 +111,14 @@ def pattern(
             f, c = corner[p] // 3, corner[p] % 3
             for step in (1, 2):
                 j = faces[f, (c + step) % 3]
-                place = end
-                while place > begin and indices[place - 1] > j:
-                    place -= 1
-                if place > begin and indices[place - 1] == j:
+                position = end
+                while position > begin and indices[position - 1] > j:
+                    position -= 1
+                if position > begin and indices[position - 1] == j:
                     continue
-                for q in range(end, place, -1):
+                for q in range(end, position, -1):
                     indices[q] = indices[q - 1]
-                indices[place] = j
+                indices[position] = j
                 end += 1
         for p in range(begin, end):
             if indices[p] == i:
@@ -130,15 +130,15 @@ def pattern(
 @njit(cache=True, nogil=True)
 def _is_ring(after: IntArray, before: IntArray, count: int) -> bool:
     """Whether the faces around a vertex follow each other once around, as nearly always."""
-    place = 0
+    position = 0
     for step in range(1, count + 1):
         following = 0
-        while following < count and after[following] != before[place]:
+        while following < count and after[following] != before[position]:
             following += 1
         if following == count:
             return False
-        place = following
-        if place == 0:
+        position = following
+        if position == 0:
             return step == count
     return False
 
@@ -159,8 +159,8 @@ def defects(faces: IntArray, start: Int32Array, corner: Int32Array) -> tuple[int
     for i in range(len(start) - 1):
         count = start[i + 1] - start[i]
         for p in range(count):
-            place = corner[start[i] + p]
-            f, c = place // 3, place % 3
+            position = corner[start[i] + p]
+            f, c = position // 3, position % 3
             after[p], before[p], fan[p] = faces[f, (c + 1) % 3], faces[f, (c + 2) % 3], p
         if _is_ring(after, before, count):
             continue
@@ -213,12 +213,12 @@ def gather(
             for step in (1, 2):
                 j = faces[f, (c + step) % 3]
                 side = (c + 3 - step) % 3
-                place = begin
-                while indices[place] != j:
-                    place += 1
+                position = begin
+                while indices[position] != j:
+                    position += 1
                 for k in range(t):
                     value = weights[f, side, k]
-                    values[k, place] += value
+                    values[k, position] += value
                     values[k, diagonal[i]] -= value
     return values
 

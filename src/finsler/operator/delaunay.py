@@ -93,8 +93,8 @@ def delaunay_laplacian(
     >>> import finsler
     >>> mesh = finsler.primitives.bumpy_sphere(8)
     >>> metric = finsler.RandersMetric.from_curvature(mesh, finsler.principal_frames(mesh))
-    >>> found = finsler.delaunay_laplacian(mesh, metric.diffusivity())
-    >>> found.negative_before > 0.1, found.negative_after
+    >>> result = finsler.delaunay_laplacian(mesh, metric.diffusivity())
+    >>> result.negative_before > 0.1, result.negative_after
     (True, 0.0)
     """
     from finsler.operator._compiled_delaunay import flip_to_delaunay
@@ -110,14 +110,14 @@ def delaunay_laplacian(
     flips, ended = flip_to_delaunay(faces, flat, twin, weight, _FLIPS * len(flat))
     if not ended:
         raise ConvergenceError(f"the triangulation is not Delaunay after {flips} flips")
-    found = Laplacian(_assembled(faces, flat, share * weight, mesh.n_vertices), plain.mass)
+    flipped = Laplacian(_assembled(faces, flat, share * weight, mesh.n_vertices), plain.mass)
     return DelaunayLaplacian(
-        found,
+        flipped,
         faces,
         flat.reshape(-1, 3),
         int(flips),
         plain.negative_share,
-        found.negative_share,
+        flipped.negative_share,
         shortened,
     )
 

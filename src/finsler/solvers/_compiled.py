@@ -22,10 +22,10 @@ def _product(rows: Rows, x: FloatArray, i: int, total: FloatArray) -> None:
     """Row i of A x."""
     indptr, indices, data = rows
     if len(total) == 1:  # with the loop below a solve takes twice as long
-        alone = 0.0
+        single = 0.0
         for entry in range(indptr[i], indptr[i + 1]):
-            alone += data[entry] * x[indices[entry], 0]
-        total[0] = alone
+            single += data[entry] * x[indices[entry], 0]
+        total[0] = single
         return
     total[:] = 0.0
     for entry in range(indptr[i], indptr[i + 1]):

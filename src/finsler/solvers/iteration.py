@@ -85,8 +85,8 @@ def iterate_decaying(matrix: sparse.csr_array) -> Solve:
     def solve(right: FloatArray) -> FloatArray:
         block = np.asarray(right, dtype=np.float64)
         columns = block.reshape(len(block), -1)
-        found = [_in_windows(matrix, column) for column in columns.T]
-        return np.stack(found, axis=1).reshape(block.shape)
+        solution = [_in_windows(matrix, column) for column in columns.T]
+        return np.stack(solution, axis=1).reshape(block.shape)
 
     return solve
 
@@ -204,7 +204,7 @@ def _conjugate_gradients(
 
 
 def _in_windows(matrix: sparse.csr_array, right: FloatArray) -> FloatArray:
-    found = np.zeros_like(right)
+    solution = np.zeros_like(right)
     rest = np.arange(len(right))
     local, load = matrix, right
     while len(rest) and (scale := np.abs(load).max()) > 0.0:
@@ -212,10 +212,10 @@ def _in_windows(matrix: sparse.csr_array, right: FloatArray) -> FloatArray:
         kept = values >= _WINDOW * values.max()
         if not (values[kept] > 0.0).any():
             break
-        found[rest[kept]] = values[kept]
+        solution[rest[kept]] = values[kept]
         local, load = local[~kept][:, ~kept], load[~kept] - local[~kept][:, kept] @ values[kept]
         rest = rest[~kept]
-    return found
+    return solution
 
 
 def _stabilised_gradients(matrix: sparse.csr_array, right: FloatArray) -> FloatArray:
