@@ -12,11 +12,11 @@ from typing import Any
 import forged
 from target import Target, square
 
-from finsler.cli.match_pairs import wanted_pairs
 from finsler.data import open_collection
 from finsler.data.labels import read_barycentric, read_vts
 from finsler.data.store.entry import FORMAT
 from finsler.data.store.store import Store
+from finsler.matching.pairs import choose_pairs
 from finsler.mesh import write_mesh
 
 
@@ -50,7 +50,7 @@ def _read_split(data: bytes, folder: Path) -> None:
 def _read_pairs(data: bytes, folder: Path) -> None:
     path = folder / "pairs.csv"
     path.write_bytes(data)
-    assert {name for pair in wanted_pairs(str(path), ("a", "b c")) for name in pair} <= {"a", "b c"}
+    assert {name for pair in choose_pairs(str(path), ("a", "b c")) for name in pair} <= {"a", "b c"}
 
 
 def _store_seeds(folder: Path) -> list[bytes]:
