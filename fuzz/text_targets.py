@@ -50,7 +50,8 @@ def _read_split(data: bytes, folder: Path) -> None:
 def _read_pairs(data: bytes, folder: Path) -> None:
     path = folder / "pairs.csv"
     path.write_bytes(data)
-    assert {name for pair in choose_pairs(str(path), ("a", "b c")) for name in pair} <= {"a", "b c"}
+    pairs = choose_pairs(str(path), ("a", "b c")).values()
+    assert {name for pair in pairs for name in pair} <= {"a", "b c"}
 
 
 def _store_seeds(folder: Path) -> list[bytes]:
