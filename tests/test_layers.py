@@ -25,6 +25,7 @@ FLOW = [
     "metric",
     "operator",
     "analysis",
+    "spec",
     "descriptors",
     "synthetic",
     "data",

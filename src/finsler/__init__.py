@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from finsler.mesh.trimesh import *  # noqa: F403
     from finsler.metric import *  # noqa: F403
     from finsler.operator import *  # noqa: F403
+    from finsler.spec import *  # noqa: F403
 
 __version__ = "0.1.0"
 
 # From the quickest to import to the slowest.
 _MODULES = (
     *("errors", "mesh.trimesh", "mesh.io", "mesh.repair", "mesh.health", "frames", "metric"),
-    *("operator", "analysis", "descriptors", "matching.match"),
+    *("operator", "analysis", "spec", "descriptors", "matching.match"),
 )
 
 

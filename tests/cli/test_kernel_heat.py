@@ -232,5 +232,41 @@ def test_notes_go_to_stderr_and_json_stays_whole(mesh_file, tmp_path):
 
 @pytest.mark.parametrize("command", ["kernel", "heat"])
 def test_help_has_an_example(command):
-    text = run(command, "--help")
-    assert "Example" in text and "--operator" in text and "share of the" in text.replace("\n", " ")
+    # Without the frame of the table, in which sentences are wrapped.
+    text = " ".join(run(command, "--help").replace("│", " ").split())
+    assert "Example" in text and "--operator" in text and "share of the" in text
+
+
+class TestDirected:
+    def test_heat_is_carried_forwards_and_backwards(self, mesh, mesh_file, tmp_path):
+        out, picture = tmp_path / "directed.npz", tmp_path / "directed.png"
+        options = ("--operator", "directed", "--filter", "heat:0.01", "--vertex", 30)
+        report = json.loads(
+            run("kernel", mesh_file, *options, "-o", out, "--figure", picture, "--json")
+        )
+        assert report["theta_degrees"] == [0.0, 90.0, 180.0, 270.0]
+        assert report["config"]["peclet"] == 0.3 and report["config"]["k"] is None
+        outward = finsler.gps(finsler.spectrum(finsler.lbo(mesh), k=60))
+        mass = finsler.lbo(mesh).mass
+        with np.load(out) as data:
+            centres = [(mass * u) @ outward / (mass @ u) for u in data["kernels"]]
+        assert centres[0] > centres[1] > centres[2] and centres[0] > centres[3] > centres[2]
+        assert picture.stat().st_size > 10_000
+
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            (("--operator", "directed", "-k", 20), "no orthogonal eigenpairs"),
+            (("--operator", "directed", "--peclet", 3), "peclet is 3.0"),
+            (("--operator", "mixed"), "draw albo and directed one by one"),
+        ],
+    )
+    def test_what_is_refused(self, mesh_file, options, sentence):
+        with pytest.raises(finsler.InputError, match=sentence):
+            run("kernel", mesh_file, *options)
+
+    def test_operators_with_a_drift_are_written(self, mesh_file, tmp_path):
+        out = tmp_path / "mixed.npz"
+        run("operator", mesh_file, "--operator", "mixed", "--angles", 4, "-o", out)
+        stack = finsler.load_operators(out)
+        assert len(stack) == 4 and not stack.drift[:2].any() and stack.drift[2:].any()

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.sparse.linalg import expm_multiply
 
 from finsler import InputError, TriMesh, angle_stack, chebyshev_operators, lbo, primitives
-from finsler.descriptors import gps
+from finsler.analysis import gps
 from finsler.frames import FieldWarning, OrientedField, oriented_field
 from finsler.mesh.measures import face_areas
 from finsler.operator import AngleStack, directed_metric, directed_stack, growth_bound

@@ -101,3 +101,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         finsler.save_operators(target, STACK)
     assert target.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["ops.npz"]
+
+
+def test_drifts_are_kept(tmp_path):
+    mesh = primitives.bumpy_sphere(4)
+    field = finsler.oriented_field(mesh, mesh.vertices[:, 2])
+    stack = finsler.directed_stack(field, directions=2)
+    [path] = finsler.save_operators(tmp_path / "directed.npz", stack)
+    assert np.array_equal(finsler.load_operators(path).drift, stack.drift)
+    [path] = finsler.save_operators(tmp_path / "directed.mat", stack)
+    matrix = scipy_io.loadmat(path)["drift"][0, 1].toarray()
+    assert np.allclose(matrix, stack.drift_matrix(1).toarray())
+    first, *_ = finsler.save_operators(tmp_path / "directed.mtx", stack)
+    whole = stack[0].stiffness + stack.drift_matrix(0)
+    assert np.allclose(scipy_io.mmread(first).toarray(), whole.toarray())

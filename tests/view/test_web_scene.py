@@ -10,7 +10,7 @@ import trimesh
 import finsler
 from finsler.errors import InputError
 from finsler.mesh import primitives
-from finsler.operator import OperatorSpec
+from finsler.spec import OperatorSpec
 from finsler.view.colors import GREY
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.web import Scene, Settings, Shown, functions
@@ -72,6 +72,14 @@ def test_heat_has_mean_one_and_spreads(surface):
     for heat in (early, late):
         assert MASS @ heat == pytest.approx(MASS.sum(), rel=1e-9)
     assert early.argmax() == 5 and early[5] > 3 * late[5]
+
+
+def test_what_is_sent_forwards_comes_back_backwards(surface):
+    # Turning the drift round transposes its operator.
+    sent = surface.values(at(Shown.directed, theta=40.0, time=0.02), 8)[90]
+    returned = surface.values(at(Shown.directed, theta=220.0, time=0.02), 90)[8]
+    assert sent == pytest.approx(returned, rel=1e-6)
+    assert sent != pytest.approx(surface.values(at(Shown.directed, theta=220.0, time=0.02), 8)[90])
 
 
 def test_the_way_there_from_here_is_the_way_back_from_there(surface):

@@ -15,6 +15,7 @@ from finsler.analysis.finsler_heat import (
     finsler_heat_step,
 )
 from finsler.analysis.geodesic import geodesic_distance, geodesic_matrix
+from finsler.analysis.gps import gps
 from finsler.analysis.heat import (
     averaged_heat_kernel,
     diffuse,
@@ -61,6 +62,7 @@ __all__ = [
     "geodesic_distance",
     "geodesic_matrix",
     "geodesic_path",
+    "gps",
     "heat_flow",
     "heat_kernel",
     "point_heat",

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import expm_multiply
 
 from finsler.analysis.heat import heat_kernel
 from finsler.analysis.kernels import chebyshev_filter, chebyshev_polynomial, convolution_kernel
@@ -63,11 +65,12 @@ def angle_kernels(
 
     Without `k` a Chebyshev filter is applied as a polynomial of the operator, which spans all
     eigenvalues; with it, the sum runs over the first k eigenpairs, and the polynomial spans those.
+    Operators with a drift have no orthogonal eigenvectors: heat is e^{−tG} of a unit at the vertex.
 
     Raises
     ------
     InputError
-        A vertex that does not exist, or a heat filter without k.
+        A vertex that does not exist, a heat filter without k, or k for operators with a drift.
 
     Examples
     --------
@@ -76,6 +79,11 @@ def angle_kernels(
     >>> [kernel.shape for kernel in angle_kernels(stack, KernelFilter("chebyshev", 3), 0)]
     [(362,), (362,)]
     """
+    if stack.drift is not None:
+        if k is not None:
+            raise InputError("operators with a drift have no orthogonal eigenpairs; leave out k")
+        if filter.name == "heat":
+            return _drifting_heat(stack, filter.number * float(stack.mass.sum()), vertex)
     if k is None:
         if filter.name != "chebyshev":
             raise InputError("a heat kernel is a sum over eigenpairs; give their number k")
@@ -96,8 +104,23 @@ def angle_kernels(
 def _polynomial_kernels(stack: AngleStack, order: int, vertex: int) -> list[FloatArray]:
     """T_order(L̂) applied to a unit of heat at the vertex, without eigenpairs."""
     operators = chebyshev_operators(stack, normalization="plain")
-    spike = np.zeros(len(stack.mass))
-    spike[vertex] = 1.0 / stack.mass[vertex]
+    spike = _unit_of_heat(stack, vertex)
     coefficients = np.zeros(order + 1)
     coefficients[order] = 1.0
     return [chebyshev_filter(operators[i], spike, coefficients) for i in range(len(operators))]
+
+
+def _drifting_heat(stack: AngleStack, time: float, vertex: int) -> list[FloatArray]:
+    """e^{−tG} of a unit of heat at the vertex, G = S⁻¹(W + C)."""
+    inverse = sparse.diags_array(-time / stack.mass)
+    spike = _unit_of_heat(stack, vertex)
+    return [
+        np.asarray(expm_multiply(inverse @ (stack[i].stiffness + stack.drift_matrix(i)), spike))
+        for i in range(len(stack))
+    ]
+
+
+def _unit_of_heat(stack: AngleStack, vertex: int) -> FloatArray:
+    spike = np.zeros(len(stack.mass))
+    spike[vertex] = 1.0 / stack.mass[vertex]
+    return spike

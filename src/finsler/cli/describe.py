@@ -41,8 +41,7 @@ from finsler.descriptors.hks import MOST_VALUES
 from finsler.descriptors.shot import MOST_BINS
 from finsler.errors import InputError
 from finsler.mesh import load_mesh
-from finsler.operator import OperatorSpec
-from finsler.operator.spec import MOST_ANGLES
+from finsler.spec import MOST_ANGLES, OperatorSpec
 from finsler.storage.files import lasting_location, shared_folder
 from finsler.storage.npz import write_npz
 

@@ -46,7 +46,7 @@ from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh
 from finsler.metric import RandersMetric
-from finsler.operator import OperatorSpec
+from finsler.spec import OperatorSpec
 from finsler.view import save_figure
 from finsler.view.distance_fields import field_camera, field_panels, front_rows
 from finsler.view.surfaces import nearest_vertex

@@ -47,7 +47,8 @@ from finsler.cli.results import (
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh
 from finsler.metric import RandersMetric
-from finsler.operator import Laplacian, OperatorSpec
+from finsler.operator import Laplacian
+from finsler.spec import OperatorSpec
 from finsler.typing import FloatArray
 from finsler.view.surfaces import camera_facing, figure_heat, heat_panels, in_rows, nearest_vertex
 

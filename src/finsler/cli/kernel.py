@@ -13,13 +13,16 @@ from finsler.analysis.arguments import vertex_indices
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
     Alpha,
+    AnyKind,
     AsJson,
+    Field,
+    FieldAlpha,
     FigureFile,
     FunctionFile,
     MeshFile,
     OmegaField,
-    OperatorKind,
     Peak,
+    Peclet,
     Smoothing,
     Tau,
     operator_record,
@@ -37,7 +40,7 @@ from finsler.cli.results import (
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import load_mesh
-from finsler.operator import OperatorSpec
+from finsler.spec import OperatorSpec
 from finsler.typing import FloatArray
 from finsler.view.surfaces import figure_kernels, nearest_vertex
 
@@ -57,14 +60,17 @@ Filter = Annotated[
 ]
 Angles = Annotated[
     list[float] | None,
-    typer.Option(help="Angle in degrees, may be repeated; by default 0 and 67.5."),
+    typer.Option(
+        help="Angle in degrees, may be repeated; by default 0 and 67.5, for directed operators 0,"
+        " 90, 180 and 270 from forwards."
+    ),
 ]
 Eigenpairs = Annotated[
     int | None,
     typer.Option(
         "-k",
         help=f"Sum over this many eigenpairs; by default {_PAIRS} for heat, and all of them,"
-        " through the operator itself, for chebyshev.",
+        " through the operator itself, for chebyshev and for directed operators.",
     ),
 ]
 
@@ -74,12 +80,15 @@ def kernel(
     vertex: Vertex = None,
     filter: Filter = "chebyshev:5",
     theta: Angles = None,
-    kind: OperatorKind = "flbo",
+    kind: AnyKind = "flbo",
     alpha: Alpha = 10.0,
     tau: Tau = 0.1,
     omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
+    field: Field = "gps",
+    peclet: Peclet = 0.3,
+    field_alpha: FieldAlpha = 0.0,
     k: Eigenpairs = None,
     solver: SolverChoice = "auto",
     memory: MemoryLimit = None,
@@ -95,16 +104,21 @@ def kernel(
     rings of vertices; with -k it spans the first k eigenvalues only, and the kernel becomes wider.
     Values have the unit 1/area.
 
-    Example: `finsler kernel cat.off --vertex 120 --theta 0 --theta 67.5 --figure kernel.png`
+    A directed operator has one-sided kernels, and no eigenpairs are used for them.
+
+    Example: `finsler kernel cat.off --vertex 120 --theta 0 --theta 67.5 --figure kernel.png`, or
+    `finsler kernel cat.off --operator directed --filter heat:0.01 --figure directed.png`
     """
     targets = [(out, FUNCTION_ENDINGS), (figure, FIGURE_ENDINGS)]
     files = check_outputs(targets, [mesh], overwrite=overwrite)
     chosen, degrees = KernelFilter.parse(filter), _angles(theta, kind)
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
+    drift: dict[str, Any] = {"field": field, "peclet": peclet, "field_alpha": field_alpha}
+    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing, **drift)
     surface = load_mesh(mesh)
     n, centre = surface.n_vertices, nearest_vertex(surface) if vertex is None else vertex
     vertex_indices(centre, n)
-    k = min(_PAIRS, n) if k is None and chosen.name == "heat" else k
+    if k is None and chosen.name == "heat" and not spec.is_directed:
+        k = min(_PAIRS, n)
     config: dict[str, Any] = {"mesh": mesh.name, "vertex": centre, "filter": filter, "k": k}
     config |= operator_record(spec)
     if k is not None:
@@ -130,7 +144,10 @@ def _angles(theta: list[float] | None, kind: str) -> list[float]:
     """The angles asked for, or the usual ones."""
     if kind == "lbo" and theta:
         raise InputError("--theta has no effect on the lbo, which is isotropic; leave it out")
-    degrees = theta or ([0.0] if kind == "lbo" else [0.0, 67.5])
+    if kind == "mixed":
+        raise InputError("--operator mixed names several kinds; draw albo and directed one by one")
+    usual = {"lbo": [0.0], "directed": [0.0, 90.0, 180.0, 270.0]}.get(kind, [0.0, 67.5])
+    degrees = theta or usual
     if len(set(degrees)) < len(degrees):
         raise InputError(f"--theta is given twice with one value: {degrees}")
     return degrees

@@ -52,7 +52,7 @@ from finsler.matching.pairs import (
     pair_tasks,
 )
 from finsler.mesh import TriMesh, load_mesh, write_mesh
-from finsler.operator import OperatorSpec
+from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location, shared_folder
 from finsler.storage.npz import write_npz
 from finsler.storage.outputs import require_outputs

@@ -11,11 +11,15 @@ import typer
 
 from finsler.cli.options import (
     Alpha,
+    AnyKind,
     AsJson,
     Delaunay,
+    Field,
+    FieldAlpha,
     MeshFile,
     OmegaField,
     Peak,
+    Peclet,
     Smoothing,
     Tau,
     laplacian_of,
@@ -26,8 +30,9 @@ from finsler.cli.results import Overwrite, check_outputs
 from finsler.errors import InputError
 from finsler.frames import FaceFrames
 from finsler.mesh import TriMesh, load_mesh
-from finsler.operator import AngleStack, OperatorSpec, chebyshev_operators, save_operators
+from finsler.operator import AngleStack, chebyshev_operators, save_operators
 from finsler.operator.export import operator_files
+from finsler.spec import OperatorSpec
 from finsler.storage.npz import write_npz
 
 _ENDINGS = (".npz", ".mat", ".mtx")
@@ -57,12 +62,16 @@ def operator(
     omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
+    kind: AnyKind = "flbo",
+    field: Field = "gps",
+    peclet: Peclet = 0.3,
+    field_alpha: FieldAlpha = 0.0,
     chebyshev: Rescaling = "none",
     delaunay: Delaunay = False,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the Finsler-Laplace-Beltrami operators of a mesh at several angles.
+    """Write the operators of a mesh at several angles: by default Finsler-Laplace-Beltrami.
 
     Stiffness matrices are symmetric and positive semidefinite (libigl's sign, times -1), the mass
     is lumped, the operator is mass⁻¹ stiffness. `--tau 0` gives the anisotropic Laplacian,
@@ -70,6 +79,8 @@ def operator(
 
     Strong anisotropy makes weights negative, whose share is reported. `--delaunay` removes them,
     for one angle at a time (`--theta`): each angle then has triangles, and a pattern, of its own.
+
+    Directed operators have a drift as well, a skew matrix that is added to the stiffness.
 
     Example: `finsler operator cat.off --alpha 10 --tau 0.1 --angles 8 -o cat.npz`
     """
@@ -81,7 +92,8 @@ def operator(
             " choose one with --theta"
         )
     count = angles if theta is None else 1
-    spec = OperatorSpec("flbo", alpha, tau, omega, peak, smoothing, count)
+    drift: dict[str, Any] = {"field": field, "peclet": peclet, "field_alpha": field_alpha}
+    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing, count, **drift)
     targets = [(path, _ENDINGS) for path in operator_files(out, count)]
     check_outputs(targets, [mesh], overwrite=overwrite)
     surface = load_mesh(mesh)

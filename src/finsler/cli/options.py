@@ -14,7 +14,8 @@ from rich.text import Text
 
 from finsler.mesh import TriMesh
 from finsler.metric import RandersMetric
-from finsler.operator import Laplacian, OperatorSpec, delaunay_laplacian, laplacian
+from finsler.operator import Laplacian, delaunay_laplacian, laplacian
+from finsler.spec import OperatorSpec
 
 Kind = Literal["lbo", "albo", "flbo"]
 Omega = Literal["constant", "curved", "flat"]
@@ -56,6 +57,27 @@ Smoothing = Annotated[
 OperatorKind = Annotated[
     Kind,
     typer.Option("--operator", help="lbo: isotropic Laplacian; albo: anisotropic; flbo: Finsler."),
+]
+AnyKind = Annotated[
+    Literal["lbo", "albo", "flbo", "directed", "mixed"],
+    typer.Option(
+        "--operator",
+        help="Isotropic, anisotropic or Finsler Laplacian; directed: diffusion with a drift, which"
+        " tells forwards from backwards; mixed: half anisotropic, half directed.",
+    ),
+]
+Field = Annotated[
+    Literal["gps", "hks"],
+    typer.Option(
+        help="Directed operators: the scalar whose gradient is forwards. gps rises to the ends of"
+        " limbs, hks where heat stays."
+    ),
+]
+Peclet = Annotated[
+    float, typer.Option(help="Directed operators: drift against diffusion on a face, 0 to 1.")
+]
+FieldAlpha = Annotated[
+    float, typer.Option(help="Directed operators: anisotropy along the drift, above -1.")
 ]
 FigureFile = Annotated[
     Path | None,
@@ -116,9 +138,9 @@ def operator_record(
     """The options that matter, for the record in a result; with the angle, where it is one."""
     fields = spec.record()
     record: dict[str, Any] = {"operator": fields["kind"]}
+    names = ("alpha", "smoothing", "omega", "tau", "peak", "field", "peclet", "field_alpha")
     if spec.kind != "lbo" and degrees is not None:
         record["theta_degrees"] = degrees
-    names = ("alpha", "smoothing", "omega", "tau", "peak")
     record |= {name: fields[name] for name in names if name in fields}
     return record | ({"delaunay": True} if delaunay else {})
 

@@ -20,7 +20,18 @@ from finsler.cli.cluster_options import (
     say_notes,
     workers,
 )
-from finsler.cli.options import Alpha, AsJson, OmegaField, Peak, Smoothing, Tau
+from finsler.cli.options import (
+    Alpha,
+    AnyKind,
+    AsJson,
+    Field,
+    FieldAlpha,
+    OmegaField,
+    Peak,
+    Peclet,
+    Smoothing,
+    Tau,
+)
 from finsler.cli.results import Overwrite
 from finsler.compute.cluster import Workers
 from finsler.data import Collection, PreparationError, PrepareConfig, Prepared, open_collection
@@ -44,7 +55,10 @@ StoreFolder = Annotated[
         " reaches.",
     ),
 ]
-Angles = Annotated[int, typer.Option(help="Number of angles, evenly spaced in [0, π).")]
+Angles = Annotated[
+    int,
+    typer.Option(help="Number of operators: angles over a half turn, directions over a whole one."),
+]
 Rescaling = Annotated[
     Literal["acscnn", "reference", "plain"],
     typer.Option(help="Rescaling of the operators to [-1, 1]."),
@@ -92,6 +106,10 @@ def prepare(
     omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
+    kind: AnyKind = "flbo",
+    field: Field = "gps",
+    peclet: Peclet = 0.3,
+    field_alpha: FieldAlpha = 0.0,
     normalization: Rescaling = "acscnn",
     descriptor: Descriptor = "shot",
     radius: Radius = 0.09,
@@ -122,6 +140,10 @@ def prepare(
     tcp://head:8786`
     """
     config = PrepareConfig(
+        kind=kind,
+        field=field,
+        peclet=peclet,
+        field_alpha=field_alpha,
         alpha=alpha,
         tau=tau,
         angles=angles,

@@ -57,7 +57,8 @@ OutFolder = Annotated[
 MethodNames = Annotated[
     str,
     typer.Option(
-        help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat,"
+        help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat, directed,"
+        " mixed, mixed:still (mixed without drift),"
         " fieldconv, fieldconv:shot, diffusionnet; each operator"
         " may end in a rescaling, as in flbo:curved+reference or albo+plain."
     ),

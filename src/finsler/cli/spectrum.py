@@ -31,7 +31,8 @@ from finsler.cli.options import (
 )
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs, stdout_console
 from finsler.mesh import load_mesh
-from finsler.operator import Laplacian, OperatorSpec
+from finsler.operator import Laplacian
+from finsler.spec import OperatorSpec
 from finsler.storage.npz import write_npz
 from finsler.view.surfaces import figure_eigenfunctions
 

@@ -1,8 +1,7 @@
 """Descriptors: numbers at each vertex that tell what the surface is like there."""
 
-from finsler.descriptors.gps import gps
 from finsler.descriptors.hks import hks
 from finsler.descriptors.shot import ShotFrames, shot, shot_frames, shot_radius
 from finsler.descriptors.wks import wks
 
-__all__ = ["ShotFrames", "gps", "hks", "shot", "shot_frames", "shot_radius", "wks"]
+__all__ = ["ShotFrames", "hks", "shot", "shot_frames", "shot_radius", "wks"]

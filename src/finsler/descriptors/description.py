@@ -20,7 +20,7 @@ from finsler.mesh import primitives
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
-from finsler.operator.spec import OperatorSpec, require_one_of, require_whole
+from finsler.spec import OperatorSpec, require_one_of, require_whole
 from finsler.storage.hashing import content_key
 from finsler.typing import FloatArray, IntArray
 

@@ -122,18 +122,7 @@ def oriented_field(mesh: TriMesh, scalar: ArrayLike) -> OrientedField:
     >>> bool((field.vectors[~field.undefined, 2] > 0.0).all())
     True
     """
-    f = np.asarray(scalar, dtype=np.float64)
-    if f.shape != (mesh.n_vertices,):
-        raise InputError(
-            f"scalar must be one number a vertex ({mesh.n_vertices}), not of shape {f.shape}"
-        )
-    if not np.isfinite(f).all():
-        raise InputError("scalar holds values that are not finite")
-    spread = float(np.ptp(f))
-    if not spread > 1e-12 * float(np.abs(f).max(initial=0.0)):
-        raise InputError("scalar is constant, so that no direction can be told from it")
-    # In units of its range, so that no square overflows.
-    gradient = np.einsum("fc,fci->fi", (f - f.min())[mesh.faces] / spread, hat_gradients(mesh))
+    gradient = np.einsum("fc,fci->fi", _unit_range(mesh, scalar)[mesh.faces], hat_gradients(mesh))
     error = np.einsum("fs,fs->f", *2 * [_flux_jumps(mesh, gradient)]) / 3.0
     size = np.sqrt(np.einsum("fi,fi->f", gradient, gradient) + error)
     vectors = np.divide(
@@ -151,6 +140,21 @@ def oriented_field(mesh: TriMesh, scalar: ArrayLike) -> OrientedField:
             stacklevel=2,
         )
     return field
+
+
+def _unit_range(mesh: TriMesh, scalar: ArrayLike) -> FloatArray:
+    """The scalar, checked, shifted and scaled to [0, 1], so that no square of it overflows."""
+    f = np.asarray(scalar, dtype=np.float64)
+    if f.shape != (mesh.n_vertices,):
+        raise InputError(
+            f"scalar must be one number a vertex ({mesh.n_vertices}), not of shape {f.shape}"
+        )
+    if not np.isfinite(f).all():
+        raise InputError("scalar holds values that are not finite")
+    spread = float(np.ptp(f))
+    if not spread > 1e-12 * float(np.abs(f).max()):
+        raise InputError("scalar is constant, so that no direction can be told from it")
+    return np.asarray((f - f.min()) / spread)
 
 
 def conormals(mesh: TriMesh) -> FloatArray:

@@ -21,7 +21,7 @@ from finsler.matching.verdict import Verdict
 from finsler.mesh import primitives
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.trimesh import TriMesh
-from finsler.operator.spec import OperatorSpec
+from finsler.spec import OperatorSpec
 from finsler.storage.files import read_bytes
 from finsler.storage.hashing import bytes_key, content_key
 

@@ -9,7 +9,6 @@ from finsler.operator.growth import growth_bound
 from finsler.operator.laplacian import Laplacian, albo, flbo, laplacian, lbo
 from finsler.operator.mass import consistent_mass, lumped_mass
 from finsler.operator.rescale import ChebyshevOperators, chebyshev_operators, largest_eigenvalue
-from finsler.operator.spec import OperatorSpec
 
 __all__ = [
     "AngleStack",
@@ -17,7 +16,6 @@ __all__ = [
     "DelaunayLaplacian",
     "DriftOperator",
     "Laplacian",
-    "OperatorSpec",
     "albo",
     "angle_stack",
     "chebyshev_operators",

@@ -31,15 +31,18 @@ def save_operators(
       [`load_operators`][finsler.load_operators].
     - `.mat`: `stiffness`, a cell array with one sparse matrix an angle, `mass`, a sparse diagonal
       matrix, and `theta` (MATLAB 5).
-    - `.mtx`: one symmetric Matrix Market file an angle, `NAME_theta0.mtx`, …, and `NAME_mass.mtx`.
+    - `.mtx`: one Matrix Market file an angle, `NAME_theta0.mtx`, …, and `NAME_mass.mtx`.
 
-    Stiffness is positive semidefinite in all of them. `config` is kept with the result, together
-    with versions and hardware.
+    Stiffness is positive semidefinite in all of them. Drifts are the array or cells `drift`; in
+    Matrix Market files they are added to the stiffness, which then is not symmetric. `config` is
+    kept with the result, together with versions and hardware.
     """
     target, settings = Path(path), dict(config or {})
     ending = target.suffix.lower()
     if ending == ".npz":
-        return [write_npz(target, {name: getattr(stack, name) for name in _FIELDS}, settings)]
+        arrays = {name: getattr(stack, name) for name in _FIELDS}
+        drift = {} if stack.drift is None else {"drift": stack.drift}
+        return [write_npz(target, arrays | drift, settings)]
     if ending == ".mat":
         return [write_bytes(target, _matlab(stack, settings))]
     if ending == ".mtx":
@@ -58,7 +61,7 @@ def operator_files(path: str | os.PathLike[str], count: int) -> list[Path]:
 
 def load_operators(path: str | os.PathLike[str]) -> AngleStack:
     """Read the operators that [`save_operators`][finsler.save_operators] wrote to an npz file."""
-    data = read_npz(path, _FIELDS)
+    data = read_npz(path, _FIELDS, optional=("drift",))
     if any(array.ndim == 0 for array in data.values()):
         raise InputError(f"{path}: the arrays do not fit together; was it written by finsler?")
     stack = AngleStack(**data)
@@ -66,6 +69,7 @@ def load_operators(path: str | os.PathLike[str]) -> AngleStack:
     fits = (
         stack.indptr.shape == (n + 1,)
         and stack.values.shape == (len(stack.theta), nnz)
+        and (stack.drift is None or stack.drift.shape == stack.values.shape)
         and stack.diagonal.shape == (n,)
         and stack.reference_diagonal.shape == (len(stack.theta), n)
         and all(a.dtype == np.int32 for a in (stack.indptr, stack.indices, stack.diagonal))
@@ -83,7 +87,11 @@ def _matlab(stack: AngleStack, config: dict[str, Any]) -> bytes:
     cells = np.empty((1, len(stack)), dtype=object)
     for angle, laplacian in enumerate(stack):
         cells[0, angle] = sparse.csc_matrix(laplacian.stiffness)
+    drifts = np.empty((1, len(stack)), dtype=object)
+    for angle in range(len(stack)):
+        drifts[0, angle] = sparse.csc_matrix(stack.drift_matrix(angle))
     content = {
+        **({} if stack.drift is None else {"drift": drifts}),
         "stiffness": cells,
         "mass": sparse.csc_matrix(sparse.diags_array(stack.mass)),
         "theta": stack.theta,
@@ -97,7 +105,12 @@ def _matlab(stack: AngleStack, config: dict[str, Any]) -> bytes:
 
 
 def _matrix_market(target: Path, stack: AngleStack, config: dict[str, Any]) -> list[Path]:
-    named = {f"theta{angle}": laplacian.stiffness for angle, laplacian in enumerate(stack)}
+    named = {
+        f"theta{angle}": laplacian.stiffness + stack.drift_matrix(angle)
+        if stack.drift is not None
+        else laplacian.stiffness
+        for angle, laplacian in enumerate(stack)
+    }
     named["mass"] = sparse.diags_array(stack.mass)
     written = []
     for path, (name, matrix) in zip(operator_files(target, len(stack)), named.items(), strict=True):
@@ -106,7 +119,7 @@ def _matrix_market(target: Path, stack: AngleStack, config: dict[str, Any]) -> l
             buffer,
             sparse.coo_array(matrix),
             comment=f" {record({**config, 'matrix': name})}",
-            symmetry="symmetric",
+            symmetry="symmetric" if stack.drift is None or name == "mass" else "general",
             precision=17,
         )
         written.append(write_bytes(path, buffer.getvalue()))

@@ -57,7 +57,7 @@ def chebyshev_operators(
     """L̂ = 2 L'/λ_max − I, L' = S⁻¹ N (W + C) N, per angle; C = 0 but for directed operators.
 
     N and λ_max are those of W. A drift moves the spectrum from [−1, 1] into an ellipse around it,
-    see [`growth_bound`][finsler.operator.growth.growth_bound].
+    see [`growth_bound`][finsler.operator.growth_bound].
 
     Parameters
     ----------

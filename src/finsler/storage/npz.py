@@ -38,8 +38,10 @@ def write_npz(
     return write_bytes(path, buffer.getvalue())
 
 
-def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """Read the named arrays of an npz file, without pickle.
+def read_npz(
+    path: str | os.PathLike[str], names: tuple[str, ...], *, optional: tuple[str, ...] = ()
+) -> dict[str, NDArray[Any]]:
+    """Read the named arrays of an npz file, and the optional ones it holds, without pickle.
 
     Raises
     ------
@@ -53,9 +55,11 @@ def read_npz(path: str | os.PathLike[str], names: tuple[str, ...]) -> dict[str, 
     try:
         with _opened(path) as file, zipfile.ZipFile(file) as archive:
             allowed, arrays = _unpackable(file.seek(0, os.SEEK_END)), {}
-            for name in names:
+            for name in (*names, *optional):
                 member = archive.NameToInfo.get(f"{name}.npy")
                 if member is None:
+                    if name in optional:
+                        continue
                     raise InputError(f"{path}: the file holds no array {name[:40]!r}")
                 allowed -= member.file_size
                 if allowed < 0:

@@ -10,7 +10,7 @@ import numpy as np
 
 from finsler.data.collection import Shape
 from finsler.errors import InputError
-from finsler.operator.spec import OperatorSpec, require_one_of, require_whole
+from finsler.spec import OperatorSpec, require_one_of, require_whole
 from finsler.storage.hashing import content_key
 
 # Part of every key: raise it when what is computed changes, and old entries are not found again.
@@ -70,11 +70,11 @@ class PrepareConfig(OperatorSpec):
         return {"xyz": 3, "none": 0}.get(self.descriptor, 32 * (self.bins + 1))
 
     def settings(self) -> dict[str, Any]:
-        """All fields, as keys hash them; the kind, where it is not the usual one."""
+        """The fields, as keys hash them; kind and drift where they are not the usual ones."""
         fields = dataclasses.asdict(self)
-        if self.kind == "flbo":
-            del fields["kind"]
-        return fields
+        usual = ["kind"] if self.kind == "flbo" else []
+        usual += [] if self.is_directed else ["field", "peclet", "field_alpha"]
+        return {name: value for name, value in fields.items() if name not in usual}
 
 
 def key_of(shape: Shape, config: PrepareConfig) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
-from finsler.operator import OperatorSpec
-from finsler.operator.spec import OMEGAS
+from finsler.spec import OMEGAS, OperatorSpec
 from finsler.view.panel import Panel
 from finsler.view.web.drawing import colors_and_levels
 from finsler.view.web.scene import Scene
@@ -25,9 +24,10 @@ _BAR = (14, 256)
 # compared with them.
 _SLIDERS = {
     "alpha": (0.0, 50.0, 0.5, "anisotropy"),
-    "theta": (0.0, 180.0, 2.5, "degrees"),
+    "theta": (0.0, 360.0, 5.0, "degrees"),
     "tau": (0.0, 5.0, 0.05, "length of ω, if constant; below √(1 + alpha)"),
     "peak": (0.0, 0.95, 0.05, "largest strength of ω, if not constant"),
+    "peclet": (0.0, 1.0, 0.05, "drift of directed heat against diffusion"),
     "order": (0, 30, 1, "of the kernel's T_order"),
     "log10 time": (-4.0, 0.0, 0.1, "as a share of the area"),
 }
@@ -78,6 +78,7 @@ class Controls:
                 tau=numbers["tau"],
                 omega=_offered(self._inputs["omega"].value, OMEGAS),
                 peak=numbers["peak"],
+                peclet=numbers["peclet"],
             ),
             theta=numbers["theta"],
             order=int(numbers["order"]),
@@ -107,13 +108,16 @@ class Controls:
     def _show_controls(self, settings: Settings) -> None:
         constant = settings.operator.omega == "constant"
         shown = settings.shown
-        bends = settings.arrows or shown in AT_A_VERTEX
+        drifts = shown is Shown.directed
+        bends = settings.arrows or (shown in AT_A_VERTEX and not drifts)
         matters = {
-            **dict.fromkeys(("alpha", "theta", "omega"), bends),
+            **dict.fromkeys(("alpha", "omega"), bends),
+            "theta": bends or drifts,
             "tau": bends and constant,
             "peak": bends and not constant,
+            "peclet": drifts,
             "order": shown in (Shown.kernel, Shown.wide),
-            "log10 time": shown is Shown.heat,
+            "log10 time": shown in (Shown.heat, Shown.directed),
         }
         for name, visible in matters.items():
             if self._inputs[name].visible != visible:

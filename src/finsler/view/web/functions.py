@@ -6,15 +6,17 @@ import functools
 
 import numpy as np
 
+from finsler.analysis.angle_kernels import KernelFilter, angle_kernels
 from finsler.analysis.distance import randers_distance
 from finsler.analysis.heat import diffuser
 from finsler.analysis.kernels import chebyshev_filter, chebyshev_polynomial, convolution_kernel
 from finsler.analysis.spectrum import Spectrum, spectrum
-from finsler.frames import FaceFrames, principal_frames
+from finsler.frames import FaceFrames, OrientedField, principal_frames
 from finsler.mesh.measures import face_normals, surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric import RandersMetric
-from finsler.operator import AngleStack, OperatorSpec, chebyshev_operators
+from finsler.operator import AngleStack, chebyshev_operators, directed_stack
+from finsler.spec import OperatorSpec
 from finsler.typing import FloatArray, IntArray
 from finsler.view.web.settings import Settings, Shown
 
@@ -41,6 +43,7 @@ class MeshFunctions:
         fitting = _MEMORY // (8 * PAIRS * mesh.n_vertices)
         self._spectrum = functools.lru_cache(min(_KEPT, max(2, fitting)))(self._new_spectrum)
         self._metric = functools.lru_cache(_KEPT)(self._new_metric)
+        self._directed = functools.lru_cache(_KEPT)(self._new_directed)
         self.frames = functools.lru_cache(2)(self._new_frames)
 
     def values(self, settings: Settings, vertex: int) -> FloatArray:
@@ -58,6 +61,9 @@ class MeshFunctions:
             pairs = self._spectrum(*meant)
             polynomial = chebyshev_polynomial(settings.order, float(pairs.eigenvalues[-1]))
             return convolution_kernel(pairs, polynomial, vertex)
+        if kind is Shown.directed:
+            directed = self._directed(settings.operator.peclet, settings.theta)
+            return angle_kernels(directed, KernelFilter("heat", settings.time), vertex)[0]
         if kind in (Shown.kernel, Shown.heat):
             stack = self._stack(*meant)
             spike = np.zeros(self.mesh.n_vertices)
@@ -112,6 +118,14 @@ class MeshFunctions:
     def _new_stack(self, operator: OperatorSpec, theta: float) -> AngleStack:
         frames = self.frames(operator.smoothing)
         return operator.stack(self.mesh, [float(np.radians(theta))], frames=frames)
+
+    def _new_directed(self, peclet: float, theta: float) -> AngleStack:
+        directions = [float(np.radians(theta))]
+        return directed_stack(self._field, peclet=peclet, directions=directions)
+
+    @functools.cached_property
+    def _field(self) -> OrientedField:
+        return OperatorSpec("directed").oriented_field(self.mesh)
 
     def _new_spectrum(self, operator: OperatorSpec, theta: float) -> Spectrum:
         return spectrum(self._stack(operator, theta)[0], min(PAIRS, self.mesh.n_vertices))

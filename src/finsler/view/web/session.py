@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finsler.errors import ConvergenceError, InputError
-from finsler.operator import OperatorSpec
+from finsler.spec import OperatorSpec
 from finsler.view.panel import Camera, Panel
 from finsler.view.scene import ARROW_COLOR, MARKER_COLOR
 from finsler.view.web.controls import Controls

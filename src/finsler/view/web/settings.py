@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from finsler.operator import OperatorSpec
+from finsler.spec import OperatorSpec
 
 
 class Shown(StrEnum):
@@ -15,6 +15,7 @@ class Shown(StrEnum):
     kernel = "convolution kernel"
     wide = "kernel of 200 eigenpairs"
     heat = "heat kernel"
+    directed = "directed heat"
     there = "distance there"
     back = "distance back"
     difference = "distance there less back"
@@ -27,6 +28,7 @@ AT_A_VERTEX = (
     Shown.kernel,
     Shown.wide,
     Shown.heat,
+    Shown.directed,
     Shown.there,
     Shown.back,
     Shown.difference,
@@ -47,7 +49,7 @@ class Settings:
     operator : OperatorSpec
         Which metric and operators are meant.
     theta : float
-        Angle of the metric in degrees.
+        Angle of the metric, or of a drift from forwards, in degrees.
     order : int
         Of the Chebyshev polynomial of the convolution kernels.
     time : float

@@ -10,10 +10,14 @@ from finsler import (
     OperatorSpec,
     RandersMetric,
     angle_stack,
+    directed_stack,
     flbo,
+    gps,
     laplacian,
     lbo,
+    oriented_field,
     primitives,
+    spectrum,
 )
 from finsler.metric import curvature_strength, tau_of_strength
 
@@ -104,7 +108,11 @@ def test_record_has_what_acts_and_is_read_back():
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"kind": "cotan"}, 'kind must be "lbo", "albo" or "flbo"'),
+        ({"kind": "cotan"}, 'kind must be "lbo", "albo", "flbo", "directed" or "mixed"'),
+        ({"field": "height"}, 'field must be "gps" or "hks"'),
+        ({"peclet": 2.0}, "peclet is 2.0"),
+        ({"field_alpha": -2.0}, "alpha is -2.0"),
+        ({"kind": "mixed", "angles": 7}, "a mixed stack needs an even number"),
         ({"alpha": -1.0}, "alpha is -1"),
         ({"tau": np.nan}, "tau is nan"),
         ({"omega": "strong"}, "omega must be"),
@@ -131,3 +139,28 @@ def test_values_out_of_range(values, sentence):
 def test_foreign_records(record, sentence):
     with pytest.raises(InputError, match=sentence):
         OperatorSpec.from_record(record)
+
+
+def test_directed_and_mixed_stacks_are_those_of_the_library(mesh):
+    outward = gps(spectrum(lbo(mesh), k=60))
+    directed = directed_stack(oriented_field(mesh, outward), peclet=0.2, alpha=1.0, directions=4)
+    spec = OperatorSpec("directed", peclet=0.2, field_alpha=1.0, angles=4)
+    assert np.allclose(spec.stack(mesh).drift, directed.drift)
+    mixed = dataclasses.replace(spec, kind="mixed", angles=8).stack(mesh)
+    anisotropic = OperatorSpec("albo", angles=4).stack(mesh)
+    assert np.allclose(mixed.values, np.concatenate([anisotropic.values, directed.values]))
+    assert not mixed.drift[:4].any() and np.allclose(mixed.drift[4:], directed.drift)
+    other = dataclasses.replace(spec, field="hks").stack(mesh)
+    assert np.abs(other.drift - directed.drift).max() > 0.01
+
+
+def test_the_record_of_directed_operators():
+    record = OperatorSpec("directed").record()
+    assert {"field", "peclet", "field_alpha"} <= record.keys() and "alpha" not in record
+    assert OperatorSpec.from_record(record) == OperatorSpec("directed")
+    assert "peclet" not in OperatorSpec("albo").record()
+
+
+def test_directed_operators_have_no_metric_of_their_own(mesh):
+    with pytest.raises(InputError, match="not self-adjoint"):
+        OperatorSpec("mixed").laplacian(mesh)
