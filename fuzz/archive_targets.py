@@ -15,8 +15,8 @@ from target import Target, collection, square, written
 
 from finsler.data import pack
 from finsler.data.sets.pack import packed
-from finsler.data.store.entry import PrepareConfig, PreparedShape
-from finsler.data.store.store import read_entry, write_entry
+from finsler.data.store import PrepareConfig
+from finsler.data.store.entry import PreparedShape, read_entry, write_entry
 from finsler.errors import InputError
 from finsler.evaluation.distances import _checksum, reference_distances
 from finsler.evaluation.predictions import load_predictions, save_predictions
@@ -124,6 +124,9 @@ def _sign(path: Path) -> None:
     np.savez(path, allow_pickle=False, **data)
 
 
+_CONFIG = PrepareConfig(angles=1, descriptor="none")
+
+
 def _entry(folder: Path) -> bytes:
     one, none = np.ones((1, 4), np.float32), np.zeros((4, 0), np.float32)
     whole = np.arange(5, dtype=np.int32)
@@ -136,7 +139,6 @@ def _entry(folder: Path) -> bytes:
         theta=np.zeros(1),
         indptr=whole,
         indices=whole[:4],
-        stiffness=one,
         values=one,
         lambda_max=np.ones(1),
         mass=one[0],
@@ -144,12 +146,12 @@ def _entry(folder: Path) -> bytes:
         eigenvalues=np.zeros(0),
         eigenvectors=none,
     )
-    write_entry(folder / "entry.npz", shape, PrepareConfig())
+    write_entry(folder / "entry.npz", shape, _CONFIG)
     return written(folder / "entry.npz")
 
 
 def _check_entry(path: Path) -> None:
-    shape = read_entry(path, "a")
+    shape = read_entry(path, "a", _CONFIG)
     assert len(shape.labels) == len(shape.vertices)
 
 

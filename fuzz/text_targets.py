@@ -14,8 +14,8 @@ from target import Target, square
 
 from finsler.data import open_collection
 from finsler.data.labels import read_barycentric, read_vts
-from finsler.data.store.entry import FORMAT
-from finsler.data.store.store import Store
+from finsler.data.store.catalog import Store
+from finsler.data.store.config import FORMAT
 from finsler.matching.pairs import choose_pairs
 from finsler.mesh import write_mesh
 
@@ -133,7 +133,9 @@ def _given(*seeds: bytes) -> Callable[[Path], list[bytes]]:
     return lambda folder: list(seeds)
 
 
-_TOML = b'model = "small"\nepochs = 3\nstep_epochs = [1, 2]\ncuda_graphs = false\n'
+_TOML = (
+    b'model = "small"\nepochs = 3\nschedule = "steps"\nstep_epochs = [1, 2]\ncuda_graphs = false\n'
+)
 _SPLIT = b'{"name": "n", "reference": "a", "train": ["a"], "test": ["b"]}'
 _SETTINGS = b"epochs=3\nschedule=steps\nstep_epochs=1,2"
 
