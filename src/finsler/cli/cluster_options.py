@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -61,36 +62,38 @@ Bundle = Annotated[
 ]
 
 
-def workers(
-    scheduler: str | None,
-    jobs: int | None,
-    retries: int,
-    memory: float | None,
-    bundle: int = 1,
-    *,
-    tasks: int,
-) -> Workers:
-    """Who computes so many tasks: no more processes than that.
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Options of the commands that spread their work."""
 
-    Raises
-    ------
-    InputError
-        An option is out of its range, or FINSLER_MEMORY, which every task would look at.
-    """
-    available()
-    if scheduler is None:
-        jobs = min(jobs if jobs is not None else os.cpu_count() or 1, max(tasks, 1))
-    return Workers(
-        jobs=jobs, scheduler=scheduler, retries=retries, memory=memory, bundle=bundle, notify=say
-    )
+    jobs: Jobs = None
+    scheduler: Scheduler = None
+    retries: Retries = 2
+    worker_memory: WorkerMemory = None
+    bundle: Bundle = 1
 
+    def of(self, tasks: int) -> Workers:
+        """The workers for so many tasks: no more processes than that.
 
-def refuse_workers(scheduler: str | None, jobs: int | None, memory: float | None) -> None:
-    """Raise where workers are asked for and there is nothing to spread."""
-    options = {"--scheduler": scheduler, "--jobs": jobs, "--worker-memory": memory}
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"{name} is for many meshes, and has no effect here; leave it out")
+        Raises
+        ------
+        InputError
+            An option is out of its range, or FINSLER_MEMORY, which every task would look at.
+        """
+        available()
+        jobs = self.jobs
+        if self.scheduler is None:
+            jobs = min(jobs if jobs is not None else os.cpu_count() or 1, max(tasks, 1))
+        options = {"retries": self.retries, "bundle": self.bundle}
+        return Workers(jobs, self.scheduler, memory=self.worker_memory, notify=say, **options)
+
+    def refuse(self) -> None:
+        """Raise where workers are asked for and there is nothing to spread."""
+        memory = self.worker_memory
+        options = {"--scheduler": self.scheduler, "--jobs": self.jobs, "--worker-memory": memory}
+        for name, value in options.items():
+            if value is not None:
+                raise InputError(f"{name} is for many meshes, and has no effect here; leave it out")
 
 
 def say(sentence: str) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,28 +13,10 @@ import numpy as np
 import typer
 
 from finsler.cli.batch import compute_rows, finish
-from finsler.cli.cluster_options import (
-    Bundle,
-    Jobs,
-    Retries,
-    Scheduler,
-    WorkerMemory,
-    refuse_workers,
-    stages,
-    workers,
-)
-from finsler.cli.options import (
-    Alpha,
-    AsJson,
-    OmegaField,
-    OperatorKind,
-    Peak,
-    Smoothing,
-    Tau,
-)
+from finsler.cli.cluster_options import WorkerOptions, stages
+from finsler.cli.options import AsJson, operator_options, with_options
 from finsler.cli.results import Overwrite, check_outputs
 from finsler.compute.batch import require_own_folder
-from finsler.compute.cluster import Workers
 from finsler.data.meshes import Meshes, open_meshes
 from finsler.descriptors.description import SPECTRAL, Described, Description, describe_to_file
 from finsler.descriptors.hks import MOST_VALUES
@@ -113,8 +95,10 @@ Out = Annotated[
 ]
 
 
+@with_options(spec=operator_options, workers=WorkerOptions)
 def describe(
     meshes: MeshesOrCollection,
+    *,
     descriptor: DescriptorName = "shot",
     radius: Radius = None,
     bins: Bins = None,
@@ -122,18 +106,9 @@ def describe(
     angles: Angles = None,
     count: Count = None,
     k: Pairs = None,
-    kind: OperatorKind = "lbo",
-    alpha: Alpha = 10.0,
-    tau: Tau = 0.1,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
+    spec: OperatorSpec,
     out: Out = None,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    retries: Retries = 2,
-    worker_memory: WorkerMemory = None,
-    bundle: Bundle = 1,
+    workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -152,25 +127,24 @@ def describe(
     """
     only_shot = {"radius": radius, "bins": bins, "as_released": as_released or None}
     only_spectral = {"angles": angles, "count": count, "k": k}
-    _check_options(descriptor, kind, only_shot, only_spectral)
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing, angles=angles or 1)
+    _check_options(descriptor, spec.kind, only_shot, only_spectral)
+    spec = dataclasses.replace(spec, angles=angles or 1)
     given = {**only_shot, "count": count, "k": k}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     description = Description(descriptor, operator=spec, **options)
     description.check()
     if len(meshes) == 1 and _is_file(meshes[0]):
-        refuse_workers(scheduler, jobs, worker_memory)
+        workers.refuse()
         path, target = Path(meshes[0]), None if out is None else Path(out)
         check_outputs([(target, (".npz",))], [path], overwrite=overwrite)
         _describe_one(path, target, description, as_json)
         return
     if out is None:
         raise InputError("the descriptors of many meshes are written to a folder: give --out")
-    asked = partial(workers, scheduler, jobs, retries, worker_memory, bundle)
     lasting_location(out)
     opened = open_meshes(meshes)
     require_own_folder(out, _TABLE, _COLUMNS, opened.names, overwrite=overwrite)
-    _describe_many(opened, out, description, asked, as_json)
+    _describe_many(opened, out, description, workers, as_json)
 
 
 def _is_file(text: str) -> bool:
@@ -212,14 +186,13 @@ def _describe_many(
     meshes: Meshes,
     out: str,
     description: Description,
-    asked: Callable[..., Workers],
+    workers: WorkerOptions,
     as_json: bool,
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
     count = len(meshes.names)
-    chosen = asked(tasks=count)
     tasks = _tasks(meshes, shared_folder(out), description)
-    rows = compute_rows(describe_to_file, tasks, chosen, title="describing", total=count)
+    rows = compute_rows(describe_to_file, tasks, workers.of(count), title="describing", total=count)
     table = [
         {"name": name, "mesh": name, "file": f"{name}.npz", **rows[name]} for name in meshes.names
     ]

@@ -16,16 +16,8 @@ from rich.table import Table
 
 from finsler import evaluation
 from finsler.cli import reports
-from finsler.cli.cluster_options import (
-    Jobs,
-    Retries,
-    Scheduler,
-    WorkerMemory,
-    progress_bar,
-    say_failed,
-    workers,
-)
-from finsler.cli.options import AsJson
+from finsler.cli.cluster_options import WorkerOptions, progress_bar, say_failed
+from finsler.cli.options import AsJson, with_options
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
 from finsler.compute.cluster import Workers, opened
 from finsler.data import Collection, Store, open_collection
@@ -86,7 +78,7 @@ UnitChoice = Annotated[
 ]
 # The name that --unit had before.
 OldUnit = Annotated[Unit | None, typer.Option("--normalization", hidden=True)]
-Method = Annotated[
+Distances = Annotated[
     DistanceMethod,
     typer.Option(
         help="fmm: fast marching; heat: twice as fast, but one edge comes out an eighth too"
@@ -124,13 +116,15 @@ SkipFailed = Annotated[
 ]
 
 
+@with_options(workers=WorkerOptions)
 def evaluate(
     predictions: PredictionFiles,
+    *,
     collection: CollectionName,
     store: StoreFolder = None,
     unit: UnitChoice = Unit.sqrt_area,
     normalization: OldUnit = None,
-    distances: Method = DistanceMethod.fmm,
+    distances: Distances = DistanceMethod.fmm,
     cache: CacheFolder = None,
     matrix_memory: MatrixMemory = 4.0,
     out: JsonFile = None,
@@ -138,10 +132,7 @@ def evaluate(
     figure: CurveFile = None,
     report: ReportFile = None,
     skip_failed: SkipFailed = False,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    retries: Retries = 2,
-    worker_memory: WorkerMemory = None,
+    workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -167,7 +158,7 @@ def evaluate(
     failed = evaluation.unreadable_shapes(shapes) if skip_failed else {}
     runs = _read_runs(predictions, store, shapes, failed)
     size = shapes[shapes.reference].mesh.n_vertices
-    asked = workers(scheduler, jobs, retries, worker_memory, tasks=-(-size // block_length(size)))
+    asked = workers.of(-(-size // block_length(size)))
     scored = _score(runs, shapes, unit, distances, cache, matrix_memory, asked)
     config: dict[str, Any] = {"predictions": list(runs), "collection": shapes.name}
     config |= {"unit": unit.value, "distances": distances.value}

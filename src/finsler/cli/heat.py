@@ -14,23 +14,19 @@ from finsler.analysis.arguments import vertex_indices
 from finsler.analysis.point_heat import heat_flow, point_heat, unit_area
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
-    Alpha,
     AsJson,
     Delaunay,
     FigureFile,
     FunctionFile,
     MeshFile,
-    OmegaField,
-    OperatorKind,
-    Peak,
     PictureCount,
-    Smoothing,
     SourceVertices,
-    Tau,
     Theta,
     about_weights,
     laplacian_of,
+    operator_options,
     operator_record,
+    with_options,
     working,
 )
 from finsler.cli.results import (
@@ -99,17 +95,14 @@ Animation = Annotated[
 ]
 
 
+@with_options(spec=operator_options)
 def heat(
     mesh: MeshFile,
+    *,
     source: SourceVertices = None,
     time: Times = None,
-    kind: OperatorKind = "lbo",
-    alpha: Alpha = 10.0,
-    tau: Tau = 0.1,
+    spec: OperatorSpec,
     theta: Theta = 0.0,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
     delaunay: Delaunay = False,
     method: Method = None,
     steps: Steps = 16,
@@ -138,7 +131,6 @@ def heat(
     files = check_outputs(targets, [mesh], overwrite=overwrite)
     times = _sorted(time or _TIMES)
     series = [] if animate is None else _series(times, frames)
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
     surface = load_mesh(mesh)
     sources = source or [nearest_vertex(surface)]
     vertex_indices(sources, surface.n_vertices)

@@ -12,20 +12,13 @@ from finsler.analysis.angle_kernels import KernelFilter, angle_kernels
 from finsler.analysis.arguments import vertex_indices
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
-    Alpha,
-    AnyKind,
     AsJson,
-    Field,
-    FieldAlpha,
     FigureFile,
     FunctionFile,
     MeshFile,
-    OmegaField,
-    Peak,
-    Peclet,
-    Smoothing,
-    Tau,
     operator_record,
+    stack_options,
+    with_options,
     working,
 )
 from finsler.cli.results import (
@@ -75,20 +68,14 @@ Eigenpairs = Annotated[
 ]
 
 
+@with_options(spec=stack_options)
 def kernel(
     mesh: MeshFile,
+    *,
     vertex: Vertex = None,
     filter: Filter = "chebyshev:5",
     theta: Angles = None,
-    kind: AnyKind = "flbo",
-    alpha: Alpha = 10.0,
-    tau: Tau = 0.1,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
-    field: Field = "gps",
-    peclet: Peclet = 0.3,
-    field_alpha: FieldAlpha = 0.0,
+    spec: OperatorSpec,
     k: Eigenpairs = None,
     solver: SolverChoice = "auto",
     memory: MemoryLimit = None,
@@ -111,9 +98,7 @@ def kernel(
     """
     targets = [(out, FUNCTION_ENDINGS), (figure, FIGURE_ENDINGS)]
     files = check_outputs(targets, [mesh], overwrite=overwrite)
-    chosen, degrees = KernelFilter.parse(filter), _angles(theta, kind)
-    drift: dict[str, Any] = {"field": field, "peclet": peclet, "field_alpha": field_alpha}
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing, **drift)
+    chosen, degrees = KernelFilter.parse(filter), _angles(theta, spec.kind)
     surface = load_mesh(mesh)
     n, centre = surface.n_vertices, nearest_vertex(surface) if vertex is None else vertex
     vertex_indices(centre, n)
@@ -133,7 +118,7 @@ def kernel(
     arrays = {"kernels": kernels, "theta_degrees": degrees, "vertex": centre}
     write_functions(out, surface, named, arrays, config)
     if figure is not None:
-        figure_kernels(figure, surface, kernels, centre, () if kind == "lbo" else degrees)
+        figure_kernels(figure, surface, kernels, centre, () if spec.kind == "lbo" else degrees)
     numbers = _numbers(kernels, centre)
     report = {"vertex": centre, "theta_degrees": degrees, **numbers, "files": files}
     report |= {"config": config}

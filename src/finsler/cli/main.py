@@ -33,7 +33,8 @@ _SPELLED = str.maketrans(
 # Each name is that of a module of `finsler.cli` and of the command in it.
 COMMANDS = {
     "info": "Report the size, topology and defects of a mesh, and repair it if asked.",
-    "operator": "Write the Finsler-Laplace-Beltrami operators of a mesh at several angles.",
+    "operator": "Write the operators of a mesh at several angles: by default"
+    " Finsler-Laplace-Beltrami.",
     "spectrum": "Compute the smallest eigenvalues and eigenfunctions of a Laplacian.",
     "kernel": "Compute the convolution kernel of a filter at a vertex, for several angles.",
     "heat": "Put heat on vertices and let it spread.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,30 +15,10 @@ import typer
 
 from finsler.cli import reports
 from finsler.cli.batch import compute_rows, finish
-from finsler.cli.cluster_options import (
-    Bundle,
-    Jobs,
-    Retries,
-    Scheduler,
-    WorkerMemory,
-    refuse_workers,
-    stages,
-    workers,
-)
-from finsler.cli.options import (
-    Alpha,
-    AsJson,
-    OmegaField,
-    OperatorKind,
-    Peak,
-    Smoothing,
-    Tau,
-    Theta,
-    working,
-)
+from finsler.cli.cluster_options import WorkerOptions, stages
+from finsler.cli.options import AsJson, Theta, operator_options, with_options, working
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
 from finsler.compute.batch import require_own_folder
-from finsler.compute.cluster import Workers
 from finsler.data.meshes import open_meshes
 from finsler.errors import InputError
 from finsler.matching import Match
@@ -121,8 +100,10 @@ Refine = Annotated[
 ]
 
 
+@with_options(spec=partial(operator_options, alpha=1.0), workers=WorkerOptions)
 def match(
     first: FirstMesh,
+    *,
     second: SecondMesh = None,
     pairs: PairChoice = None,
     out: Out = None,
@@ -133,18 +114,9 @@ def match(
     partial_shape: Partial = False,
     model: Model = None,
     refine: Refine = True,
-    kind: OperatorKind = "lbo",
-    alpha: Alpha = 1.0,
-    tau: Tau = 0.1,
+    spec: OperatorSpec,
     theta: Theta = 0.0,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    retries: Retries = 2,
-    worker_memory: WorkerMemory = None,
-    bundle: Bundle = 1,
+    workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -165,12 +137,11 @@ def match(
     if model is None and not refine:
         raise InputError("--no-refine keeps what a network found: give one with --model")
     network = None if model is None else str(model.absolute())
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
     matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta))
     if pairs is None:
         if second is None:
             raise InputError("give a second mesh B, or match many with --pairs")
-        refuse_workers(scheduler, jobs, worker_memory)
+        workers.refuse()
         target = None if out is None else Path(out)
         files = _Files(Path(first), second, target, colors, figure, report)
         files.check(model, overwrite=overwrite)
@@ -179,8 +150,7 @@ def match(
     if second is not None or out is None:
         raise InputError("--pairs takes one folder or collection, and a folder with --out")
     _refuse({"--colors": colors, "--figure": figure, "--report": report})
-    asked = partial(workers, scheduler, jobs, retries, worker_memory, bundle)
-    _match_pairs(first, pairs, out, matcher, asked, overwrite=overwrite, as_json=as_json)
+    _match_pairs(first, pairs, out, matcher, workers, overwrite=overwrite, as_json=as_json)
 
 
 def _refuse(outputs: dict[str, Path | None]) -> None:
@@ -232,7 +202,7 @@ def _match_pairs(
     pairs: str,
     out: str,
     matcher: Matcher,
-    asked: Callable[..., Workers],
+    workers: WorkerOptions,
     *,
     overwrite: bool,
     as_json: bool,
@@ -243,7 +213,7 @@ def _match_pairs(
     meshes = open_meshes([where])
     chosen = choose_pairs(pairs, meshes.names)
     require_own_folder(out, _TABLE, COLUMNS, chosen, overwrite=overwrite)
-    chosen_workers = asked(tasks=len(chosen))
+    chosen_workers = workers.of(len(chosen))
     tasks = pair_tasks(meshes, chosen, shared_folder(out), matcher)
     rows = compute_rows(match_to_file, tasks, chosen_workers, title="matching", total=len(chosen))
     table = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -10,20 +11,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from finsler.cli.options import (
-    Alpha,
-    AnyKind,
     AsJson,
     Delaunay,
-    Field,
-    FieldAlpha,
     MeshFile,
-    OmegaField,
-    Peak,
-    Peclet,
-    Smoothing,
-    Tau,
     laplacian_of,
     operator_record,
+    stack_options,
+    with_options,
     working,
 )
 from finsler.cli.results import Overwrite, check_outputs
@@ -52,20 +46,14 @@ Rescaling = Annotated[
 ]
 
 
+@with_options(spec=stack_options)
 def operator(
     mesh: MeshFile,
+    *,
     out: Out,
-    alpha: Alpha = 10.0,
-    tau: Tau = 0.1,
+    spec: OperatorSpec,
     angles: Angles = 8,
     theta: OneAngle = None,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
-    kind: AnyKind = "flbo",
-    field: Field = "gps",
-    peclet: Peclet = 0.3,
-    field_alpha: FieldAlpha = 0.0,
     chebyshev: Rescaling = "none",
     delaunay: Delaunay = False,
     overwrite: Overwrite = False,
@@ -92,8 +80,7 @@ def operator(
             " choose one with --theta"
         )
     count = angles if theta is None else 1
-    drift: dict[str, Any] = {"field": field, "peclet": peclet, "field_alpha": field_alpha}
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing, count, **drift)
+    spec = dataclasses.replace(spec, angles=count)
     targets = [(path, _ENDINGS) for path in operator_files(out, count)]
     check_outputs(targets, [mesh], overwrite=overwrite)
     surface = load_mesh(mesh)

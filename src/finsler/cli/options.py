@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -116,6 +119,62 @@ PictureCount = Annotated[int, typer.Option(help="Pictures in the animation.", mi
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the answer as one JSON object, for programs.")
 ]
+
+
+def with_options(**groups: Callable[..., Any]) -> Callable[..., Callable[..., None]]:
+    """Let a command take groups of options that several commands share.
+
+    The parameter of the command that has the name of a group gets what the group returns; on the
+    command line, the parameters of the group stand in its stead.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        options = {name: _parameters(group) for name, group in groups.items()}
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            for name, group in groups.items():
+                given[name] = group(**{each.name: given.pop(each.name) for each in options[name]})
+            command(**given)
+
+        own = chain.from_iterable(options.get(p.name, [p]) for p in _parameters(command))
+        run.__signature__ = inspect.Signature(list(own))  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+
+
+def operator_options(
+    kind: OperatorKind = "lbo",
+    alpha: Alpha = 10.0,
+    tau: Tau = 0.1,
+    omega: OmegaField = "constant",
+    peak: Peak = 0.9,
+    smoothing: Smoothing = 10,
+) -> OperatorSpec:
+    """Options of commands that need a self-adjoint operator."""
+    return OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
+
+
+def stack_options(
+    kind: AnyKind = "flbo",
+    alpha: Alpha = 10.0,
+    tau: Tau = 0.1,
+    omega: OmegaField = "constant",
+    peak: Peak = 0.9,
+    smoothing: Smoothing = 10,
+    field: Field = "gps",
+    peclet: Peclet = 0.3,
+    field_alpha: FieldAlpha = 0.0,
+) -> OperatorSpec:
+    """Options of commands that take any operators, directed ones too."""
+    drift: dict[str, Any] = {"field": field, "peclet": peclet, "field_alpha": field_alpha}
+    return OperatorSpec(kind, alpha, tau, omega, peak, smoothing, **drift)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from typing import Annotated, Literal, NoReturn
@@ -9,32 +10,12 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from finsler import data
-from finsler.cli.cluster_options import (
-    Bundle,
-    Jobs,
-    Retries,
-    Scheduler,
-    WorkerMemory,
-    progress_bar,
-    say_failed,
-    say_notes,
-    workers,
-)
-from finsler.cli.options import (
-    Alpha,
-    AnyKind,
-    AsJson,
-    Field,
-    FieldAlpha,
-    OmegaField,
-    Peak,
-    Peclet,
-    Smoothing,
-    Tau,
-)
+from finsler.cli.cluster_options import WorkerOptions, progress_bar, say_failed, say_notes
+from finsler.cli.options import AsJson, stack_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.cluster import Workers
 from finsler.data import Collection, PreparationError, PrepareConfig, Prepared, open_collection
+from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location
 
 CollectionName = Annotated[
@@ -97,19 +78,13 @@ Shared = Annotated[
 ]
 
 
+@with_options(spec=stack_options, workers=WorkerOptions)
 def prepare(
     collection: CollectionName,
+    *,
     out: StoreFolder,
-    alpha: Alpha = 10.0,
-    tau: Tau = 0.1,
+    spec: OperatorSpec,
     angles: Angles = 8,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
-    kind: AnyKind = "flbo",
-    field: Field = "gps",
-    peclet: Peclet = 0.3,
-    field_alpha: FieldAlpha = 0.0,
     normalization: Rescaling = "acscnn",
     descriptor: Descriptor = "shot",
     radius: Radius = 0.09,
@@ -119,11 +94,7 @@ def prepare(
     support_apart: SupportApart = False,
     skip_failed: SkipFailed = False,
     shared: Shared = False,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    retries: Retries = 2,
-    worker_memory: WorkerMemory = None,
-    bundle: Bundle = 1,
+    workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -137,20 +108,10 @@ def prepare(
 
     Example: `finsler prepare faust_r:data/FAUST_r --out store`, or on many machines
     `finsler prepare faust_r:/shared/FAUST_r --shared --out s3://bucket/store --scheduler
-    tcp://head:8786`
+    tls://head:8786`
     """
     config = PrepareConfig(
-        kind=kind,
-        field=field,
-        peclet=peclet,
-        field_alpha=field_alpha,
-        alpha=alpha,
-        tau=tau,
-        angles=angles,
-        smoothing=smoothing,
-        normalization=normalization,
-        omega=omega,
-        peak=peak,
+        **dataclasses.asdict(spec) | {"angles": angles, "normalization": normalization},
         descriptor=descriptor,
         radius=radius,
         bins=bins,
@@ -161,7 +122,7 @@ def prepare(
     lasting_location(out)
     shapes = open_collection(collection)
     total = len({*shapes.names, shapes.reference})
-    asked = workers(scheduler, jobs, retries, worker_memory, bundle, tasks=total)
+    asked = workers.of(total)
     source = collection if shared else None
     _run(shapes, out, config, asked, source, skip_failed, overwrite, as_json)
 

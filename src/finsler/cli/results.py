@@ -69,12 +69,6 @@ def _check_path(path: Path, endings: tuple[str, ...]) -> None:
         raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
 
 
-def checked_target(path: Path | None, endings: tuple[str, ...]) -> None:
-    """Raise before the work begins where its result could not be written."""
-    if path is not None:
-        _check_path(path, endings)
-
-
 def write_functions(
     path: Path | None,
     mesh: TriMesh,

@@ -14,19 +14,15 @@ from finsler.analysis import Spectrum
 from finsler.analysis import spectrum as eigenpairs
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
-    Alpha,
     AsJson,
     Delaunay,
     MeshFile,
-    OmegaField,
-    OperatorKind,
-    Peak,
-    Smoothing,
-    Tau,
     Theta,
     about_weights,
     laplacian_of,
+    operator_options,
     operator_record,
+    with_options,
     working,
 )
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs, stdout_console
@@ -47,16 +43,13 @@ Figure = Annotated[
 ]
 
 
+@with_options(spec=operator_options)
 def spectrum(
     mesh: MeshFile,
+    *,
     k: Count = 30,
-    kind: OperatorKind = "lbo",
-    alpha: Alpha = 10.0,
-    tau: Tau = 0.1,
+    spec: OperatorSpec,
     theta: Theta = 0.0,
-    omega: OmegaField = "constant",
-    peak: Peak = 0.9,
-    smoothing: Smoothing = 10,
     delaunay: Delaunay = False,
     solver: SolverChoice = "auto",
     memory: MemoryLimit = None,
@@ -73,7 +66,6 @@ def spectrum(
     """
     targets = [(out, (".npz",)), (figure, FIGURE_ENDINGS)]
     files = check_outputs(targets, [mesh], overwrite=overwrite)
-    spec = OperatorSpec(kind, alpha, tau, omega, peak, smoothing)
     surface = load_mesh(mesh)
     chosen = chosen_solver("spectrum", surface.n_vertices, solver, k=k)
     config: dict[str, Any] = {"mesh": mesh.name, "k": k, "solver": chosen}

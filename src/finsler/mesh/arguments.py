@@ -19,6 +19,8 @@ def real_array(value: ArrayLike, name: str, *, finite: bool = True) -> FloatArra
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers, not {_described(value)}") from error
     if finite and not np.isfinite(array).all():
+        if array.ndim == 0:
+            raise InputError(f"{name} is {array}; it must be a finite number")
         raise InputError(f"{name} holds values that are not finite; replace them")
     return array
 
