@@ -93,11 +93,12 @@ def _read_settings(data: bytes, folder: Path) -> None:
 
 @cache
 def _checkpoint_seed() -> tuple[str, Any]:
+    from finsler.data.store import PrepareConfig
     from finsler.nn.training.checkpoint import About
     from finsler.nn.training.config import TrainConfig
 
     config = TrainConfig(model="small", channels=2, layers=1, order=1, hidden=2)
-    about = About(config, 3, 4, 1, {}, "")
+    about = About(config, 3, 4, 1, PrepareConfig(descriptor="xyz", angles=1), "")
     return json.dumps({"format": 1, **dataclasses.asdict(about)}), about.build()
 
 
