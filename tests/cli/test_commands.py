@@ -131,6 +131,9 @@ def test_a_mistyped_command_is_pointed_to_the_right_one():
     "arguments",
     [
         ["train", "store", "--out", "run"],
+        ["train", "--settings"],
+        ["reproduce", "faust", "synthetic:humanoid", "--out", "run"],
+        ["evaluate", "m.safetensors", "--store", "s", "--collection", "synthetic:humanoid"],
         ["match", "a.off", "b.off", "--model", "m", "-o", "x.npz"],
         ["match", ".", "--pairs", "all", "--model", "m", "-o", "x"],
     ],
@@ -144,3 +147,17 @@ def test_without_torch_what_to_install_is_named(arguments, tmp_path):
     )
     assert found.returncode == 2
     assert found.stderr == "error: this needs torch; pip install 'finsler[learn]'\n"
+
+
+def test_help_needs_no_torch():
+    script = """
+import sys
+sys.modules["torch"] = None
+from typer.testing import CliRunner
+from finsler.cli.main import COMMANDS, app
+for name in COMMANDS:
+    done = CliRunner().invoke(app, [name, "--help"])
+    print(name, done.exit_code, len(done.output) > 500, done.exception)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"{name} 0 True None" for name in COMMANDS], done.stderr

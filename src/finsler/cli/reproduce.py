@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import Progress, TaskID
 
-from finsler.cli import reports
-from finsler.cli.cluster_options import progress_bar
 from finsler.cli.options import AsJson
 from finsler.cli.results import Overwrite
 from finsler.cli.train import Device, DeviceChoice
-from finsler.experiments import (
-    Results,
-    Trial,
-    main_table,
-    plan_table,
-    score_trials,
-    table_dict,
-    table_markdown,
-    train_trials,
-    write_table,
-)
-from finsler.storage.outputs import require_outputs
-from finsler.view import plot_error_curves, report
 
 
 class Stage(StrEnum):
@@ -116,6 +97,10 @@ def reproduce(
 
     Example: `finsler reproduce faust faust_r:data/FAUST_r --out results/faust --seeds 3`
     """
+    # Needs torch, which --help does not.
+    from finsler.cli.learning import make_table
+    from finsler.experiments import plan_table
+
     plan = plan_table(
         table,
         collection,
@@ -126,84 +111,5 @@ def reproduce(
         work=work,
         device=device.value,
     )
-    targets = [out / f"{table}.{ending}" for ending in ("json", "md", "png", "html")]
-    require_outputs(targets, overwrite=overwrite)
-    with progress_bar() as bar:
-        show = _Bars(bar)
-        train_trials(
-            plan.trials, jobs=jobs, on_shape=show.shape, on_epoch=show.epoch, notify=show.sentence
-        )
-    if only is Stage.train:
-        _report({"runs": [str(trial.folder) for trial in plan.trials]}, as_json)
-        return
-    results = score_trials(plan)
-    files = write_table(results, out)
-    files += [_draw(out / f"{table}.png", results), _write_page(out / f"{table}.html", results)]
-    about = table_dict(results)
-    short = {key: about[key] for key in about if key not in ("runs", "grid", "curves")}
-    text = main_table(results, "sqrt_area", results.shown)
-    _report({**short, "files": [str(path) for path in files]}, as_json, text)
-
-
-class _Bars:
-    """Bars of preparing and training, one at a time, and sentences above them."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._tasks: dict[str, TaskID] = {}
-
-    def _task(self, title: str, total: int) -> TaskID:
-        if title not in self._tasks:
-            for old in self._tasks.values():
-                self._bar.update(old, visible=False)
-            self._tasks[title] = self._bar.add_task(title, total=total)
-        return self._tasks[title]
-
-    def shape(self, trial: Trial, name: str) -> None:
-        """One more shape is prepared."""
-        shapes = trial.collection
-        total = len({*shapes.names, shapes.reference})
-        self._bar.advance(self._task(f"preparing {shapes.name}, {trial.method.name}", total))
-
-    def epoch(self, trial: Trial, metrics: Mapping[str, Any]) -> None:
-        """One more epoch is done."""
-        self._bar.update(self._task(trial.label, trial.config.epochs), completed=metrics["epoch"])
-
-    def sentence(self, trial: Trial, sentence: str) -> None:
-        """While a bar is shown, rich prints this above it."""
-        print(f"{trial.label}: {sentence}", file=sys.stderr, flush=True)
-
-
-def _write_page(path: Path, results: Results) -> Path:
-    scores = {m.name: results.of("sqrt_area", results.shown, m.name) for m in results.methods}
-    curves = [report.interval_curve(name, of) for name, of in scores.items() if of]
-    plan = results.plan
-    names = ", ".join(shapes.name for shapes in plan.parts.values())
-    config = {
-        "table": plan.table,
-        "methods": [method.name for method in results.methods],
-        "seeds": results.seeds,
-        "settings": plan.settings,
-    }
-    blocks = [
-        report.section("Error curves", report.error_chart(curves)),
-        report.markdown(table_markdown(results)),
-    ]
-    return reports.write(path, f"{plan.table}: {names}", blocks, config)
-
-
-def _report(about: Mapping[str, Any], as_json: bool, text: str = "") -> None:
-    if as_json:
-        print(json.dumps(about, indent=2, allow_nan=False))
-        return
-    print(text, end="")
-    for path in about.get("files", about.get("runs", ())):
-        print(f"Wrote {path}")
-
-
-def _draw(path: Path, results: Results) -> Path:
-    summaries = {
-        m.name: results.summary("sqrt_area", results.shown, m.name) for m in results.methods
-    }
-    curves = {name: (of.grid, of.curve) for name, of in summaries.items() if of}
-    return plot_error_curves(path, curves)
+    stop = only is Stage.train
+    make_table(plan, out, jobs=jobs, stop=stop, overwrite=overwrite, as_json=as_json)

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from finsler.cli import reports
-from finsler.cli.cluster_options import progress_bar
 from finsler.cli.options import AsJson
 from finsler.cli.results import Overwrite
-from finsler.data import Store
-from finsler.errors import InputError
-from finsler.experiments.trials import is_first_process, train_and_predict
-from finsler.nn.training import About, Checkpoint, TrainConfig
-from finsler.nn.training.config import settings_table
-from finsler.nn.training.log import METRICS
-from finsler.nn.training.loop import BEST, CONFIG, LAST, PREDICTIONS, best_score
-from finsler.nn.training.plan import epoch_batches, split
-from finsler.storage.files import local_path
-from finsler.view.report import training_blocks
 
 
 class Device(StrEnum):
@@ -38,6 +22,9 @@ class Device(StrEnum):
 
 def _print_settings(wanted: bool) -> None:
     if wanted:
+        # Needs torch, which --help does not.
+        from finsler.nn.training.config import settings_table
+
         for name, default, allowed, meaning in settings_table():
             print(f"{name} = {default}: {meaning}" + (f" ({allowed})" if allowed else ""))
         raise typer.Exit
@@ -114,151 +101,9 @@ def train(
 
     Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`
     """
-    local_path(out)
-    chosen = _config(config, settings or [], model, seed, device)
-    opened = Store.open(store)
-    if not overwrite:
-        _check_folder(out)
-    if not restart:
-        _check_best(out)
-    report = _run(opened, out, chosen, restart)
-    if is_first_process():
-        if as_json:
-            print(json.dumps(report, indent=2))
-        else:
-            _print(report)
+    # Needs torch, which --help does not.
+    from finsler.cli.learning import chosen_config, train_network
 
-
-def _check_folder(out: Path) -> None:
-    """Raise where the folder is no run, but holds files that a run would replace."""
-    names = (CONFIG, BEST, METRICS, PREDICTIONS, reports.NAME)
-    files = [out / name for name in names if (out / name).exists()]
-    if not files or (out / LAST).exists():
-        return
-    try:
-        TrainConfig.load(out / CONFIG)
-    except InputError as error:
-        raise InputError(
-            f"{files[0]}: this file exists and belongs to no run; add --overwrite to replace it, or"
-            " give another folder"
-        ) from error
-
-
-def _check_best(out: Path) -> None:
-    """See that the best network of a run is whole: going on, or finding it finished, reads others.
-
-    Raises
-    ------
-    InputError
-        It is damaged.
-    """
-    if (out / BEST).exists():
-        try:
-            Checkpoint.read(out / BEST)
-        except InputError as error:
-            raise InputError(f"{error}; or forget that run with --restart") from error
-
-
-def _config(
-    path: Path | None,
-    settings: list[str],
-    model: str | None,
-    seed: int | None,
-    device: Device | None,
-) -> TrainConfig:
-    chosen = TrainConfig() if path is None else TrainConfig.load(local_path(path))
-    more = [] if model is None else [f"model={model}"]
-    more += [] if seed is None else [f"seed={seed}"]
-    more += [] if device is None else [f"device={device.value}"]
-    return chosen.override([*settings, *more])
-
-
-def _run(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[str, Any]:
-    """Train, predict the test shapes, write the report, and sum up."""
-    leads = is_first_process()
-    with progress_bar(shown=leads) as bar:
-        task = bar.add_task("training", total=config.epochs)
-        steps = _steps(store, config)
-
-        def show(metrics: dict[str, Any]) -> None:
-            bar.update(task, completed=metrics["epoch"], description=_line(metrics))
-
-        def say(sentence: str) -> None:
-            if leads:
-                print("note:", sentence, file=sys.stderr)
-
-        about = train_and_predict(
-            store,
-            out,
-            config,
-            restart=restart,
-            on_step=lambda: bar.advance(task, 1 / steps),
-            on_epoch=show,
-            notify=say,
-        )
-    if leads:
-        _write_report(out, store, about)
-    return {
-        "run": str(out),
-        "store": store.name,
-        "epochs": about.epoch,
-        "last": about.history[-1],
-        "predictions": str(out / PREDICTIONS) if store.test and leads else None,
-        "report": str(out / reports.NAME),
-        "best": _best(about.history, config),
-    }
-
-
-def _write_report(out: Path, store: Store, about: About) -> None:
-    data = {
-        "collection": store.name,
-        "shapes to learn from": len(store.train),
-        "test shapes": len(store.test),
-        "reference": store.reference,
-        "vertices of the reference": about.classes,
-        "channels": about.in_channels,
-        "angles": about.angles,
-    }
-    config = {
-        "train": dataclasses.asdict(about.config),
-        "prepare": dataclasses.asdict(about.prepare),
-    }
-    title = f"Training on {store.name}"
-    reports.write(out / reports.NAME, title, training_blocks(about.history, data), config)
-
-
-def _steps(store: Store, config: TrainConfig) -> float:
-    """Steps of an epoch, for the bar; each epoch's end sets it right."""
-    batches = epoch_batches(split(store.train, config)[0], config, 1)
-    return len(batches) / int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def _best(history: tuple[dict[str, Any], ...], config: TrainConfig) -> dict[str, Any] | None:
-    """The epoch of best.safetensors, and what it was chosen on."""
-    score = best_score(history, config)
-    if score < 0:
-        return None
-    epoch = next(m["epoch"] for m in history if best_score([m], config) == score)
-    on = "validation" if config.validation else "test"
-    return {"epoch": epoch, "share": score, "chosen_on": f"the {on} shapes"}
-
-
-def _line(metrics: dict[str, Any]) -> str:
-    text = f"loss {metrics['loss']:.4f}"
-    for key in ("test_named", "test_every"):
-        if key in metrics:
-            text += f", {key.replace('_', ' ')} {100 * metrics[key]:.2f}%"
-    return text
-
-
-def _print(report: dict[str, Any]) -> None:
-    last, best = report["last"], report["best"]
-    print(f"{report['run']}: {report['epochs']} epochs on {report['store']}; {_line(last)}")
-    if best is not None:
-        print(
-            f"best.safetensors is epoch {best['epoch']}, {100 * best['share']:.2f}%, chosen on"
-            f" {best['chosen_on']}; the figures above are those of the last epoch"
-        )
-    if report["predictions"] is not None:
-        print(f"Wrote {report['predictions']}")
-    print(f"Wrote {report['report']}")
+    given = {"model": model, "seed": seed, "device": device and device.value}
+    chosen = chosen_config(config, settings or [], given)
+    train_network(store, out, chosen, restart=restart, overwrite=overwrite, as_json=as_json)
