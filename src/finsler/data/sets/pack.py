@@ -66,7 +66,7 @@ def pack(
 
 
 def packed(path: str | os.PathLike[str]) -> Collection:
-    """The collection in a file that [`pack`][finsler.data.sets.pack.pack] wrote.
+    """The collection in a file that [`pack`][finsler.data.pack] wrote.
 
     Raises
     ------

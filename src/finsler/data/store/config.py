@@ -24,7 +24,7 @@ _MOST_BINS, _MOST_PAIRS = 1000, 100_000
 class PrepareConfig(OperatorSpec):
     """Which operators are prepared, and what goes with them; all of it is part of an entry's key.
 
-    The fields of [`OperatorSpec`][finsler.operator.OperatorSpec], and these.
+    The fields of [`OperatorSpec`][finsler.OperatorSpec], and these.
 
     Attributes
     ----------

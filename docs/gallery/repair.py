@@ -49,4 +49,4 @@ panels = [
         repaired.mesh, finsler.spectrum(finsler.lbo(repaired.mesh), k=9).eigenvectors[:, 6], "after"
     ),
 ]
-save_figure("mending.png", [panels], share_range=False, colorbars=False, panel_size=(2.2, 2.2))
+save_figure("repair.png", [panels], share_range=False, colorbars=False, panel_size=(2.2, 2.2))
