@@ -83,9 +83,9 @@ def pairs_of(collection: Collection, chosen: dict[str, str], count: int) -> list
 def errors(first: Shape, second: Shape, result: Match) -> tuple[FloatArray, FloatArray]:
     """Errors × 100 at some vertices of the first shape, and what was expected."""
     inverse = np.full(max(first.labels.max(), second.labels.max()) + 1, -1)
-    named = np.flatnonzero(second.exact)
+    named = np.flatnonzero(second.named)
     inverse[second.labels[named]] = named
-    a = np.flatnonzero(first.exact)
+    a = np.flatnonzero(first.named)
     a = a[inverse[first.labels[a]] >= 0]
     a = np.random.default_rng(0).permutation(a)[:POINTS]
     b = inverse[first.labels[a]]
@@ -98,7 +98,7 @@ def part_of(shape: Shape, share: float) -> Shape:
     """What a plane leaves of a shape: that share of its area."""
     part = cut(shape.mesh, share=share, seed=0)
     kept = part.vertex_map
-    return Shape(shape.name, part.mesh, shape.labels[kept], shape.exact[kept])
+    return Shape(shape.name, part.mesh, shape.labels[kept], shape.named[kept])
 
 
 def one_pair(

@@ -113,7 +113,7 @@ def maps(species: str, pairs: int, vertices: int, seed: int) -> Iterator[Row]:
             unit = np.sqrt(surface_area(other.mesh) / surface_area(one.mesh))
             piece = cut(TriMesh(unit * one.mesh.vertices, one.mesh.faces), share=0.7, seed=number)
             kept = piece.vertex_map
-            part = Shape(one.name, piece.mesh, one.labels[kept], one.exact[kept])
+            part = Shape(one.name, piece.mesh, one.labels[kept], one.named[kept])
             there = both[0][kept]
             found = verdict(part.mesh, other.mesh, there, both[1], partial=True)
             yield row(f"{kind}, of a part", part, other, there, found)

@@ -69,7 +69,7 @@ def _pack(folder: Path) -> bytes:
 
 def _check_pack(path: Path) -> None:
     for shape in packed(path):
-        assert len(shape.labels) == shape.mesh.n_vertices == len(shape.exact)
+        assert len(shape.labels) == shape.mesh.n_vertices == len(shape.named)
         assert Path(shape.name).name == shape.name
 
 
@@ -135,7 +135,7 @@ def _entry(folder: Path) -> bytes:
         vertices=square().vertices.astype(np.float32),
         faces=square().faces.astype(np.int32),
         labels=whole[:4],
-        exact=np.ones(4, dtype=bool),
+        named=np.ones(4, dtype=bool),
         theta=np.zeros(1),
         indptr=whole,
         indices=whole[:4],

@@ -96,7 +96,7 @@ def test_partial_shapes_read_back_and_check(command, dogs, tmp_path, kind):
         back = {tuple(point): i for i, point in enumerate(whole.mesh.vertices)}
         origin = [back[tuple(point)] for point in shape.mesh.vertices]
         assert np.array_equal(shape.labels, whole.labels[origin])
-        assert np.array_equal(shape.exact, whole.exact[origin])
+        assert np.array_equal(shape.named, whole.named[origin])
     assert command("data", "check", out_folder)[0] == 0
 
 
@@ -120,7 +120,7 @@ def test_synthetic_shapes_read_back(command, synthetic, tmp_path):
     assert synthetic == [("blob", 2, 1, 200, 7)]
     back = open_collection(folder)
     assert (back.train, back.test, back.reference) == (("blob_0", "blob_1"), ("blob_2",), "blob_0")
-    assert back["blob_2"].exact.all()
+    assert back["blob_2"].named.all()
     about = json.loads((folder / "split.json").read_text())
     assert about["record"]["config"]["seed"] == 7
 

@@ -94,7 +94,7 @@ class TestDescribe:
         options = ("--descriptor", "hks", "-k", 20, "--jobs", 1)
         code, told, errors = finsler_command("describe", scans, "-o", out, *options)
         assert code == 1
-        assert "2 computed, 0 found, 1 failed" in told
+        assert "2 computed, 0 kept, 1 failed" in told
         assert errors.startswith("failed: cut: ")
         rows = table(out / "meshes.csv")
         assert {name: row["outcome"] for name, row in rows.items()} == {
@@ -119,7 +119,7 @@ class TestDescribe:
             code, told, _ = finsler_command(*arguments, *more)
             assert code == 0
             report = json.loads(told)
-            return report["computed"], report["found"]
+            return report["computed"], report["kept"]
 
         assert counts() == (2, 0)
         assert counts() == (0, 2)
@@ -138,7 +138,7 @@ class TestDescribe:
         with np.load(out / "a.npz") as data:
             right = data[array]
         flip_within(out / "a.npz", array)
-        assert "1 computed, 1 found, 0 failed" in finsler_command(*arguments)[1]
+        assert "1 computed, 1 kept, 0 failed" in finsler_command(*arguments)[1]
         with np.load(out / "a.npz") as data:
             assert np.array_equal(data[array], right)
 
@@ -150,12 +150,12 @@ class TestDescribe:
         out = scans / "described"
         options = ("--descriptor", "xyz", "--jobs", 1)
         code, told, errors = finsler_command("describe", scans, "-o", out, *options)
-        assert code == 1 and "2 computed, 0 found, 1 failed" in told
+        assert code == 1 and "2 computed, 0 kept, 1 failed" in told
         assert errors.count("\n") == 1 and errors.startswith(r"failed: cut\xfe: ")
         rows = table(out / "meshes.csv")
         assert list(rows) == ["b", r"bad\xff", r"cut\xfe"]
         assert (out / rows[r"bad\xff"]["file"]).is_file()
-        assert "2 found, 1 failed" in finsler_command("describe", scans, "-o", out, *options)[1]
+        assert "2 kept, 1 failed" in finsler_command("describe", scans, "-o", out, *options)[1]
 
     def test_a_file_with_a_colon_is_a_file(self, finsler_command, scans, monkeypatch):
         monkeypatch.chdir(scans)
@@ -169,7 +169,7 @@ class TestDescribe:
         write_spoilt(scans / "fin.off")
         out = scans / "described"
         arguments = ("describe", scans, "-o", out, "--descriptor", "hks", "-k", 20, "--json")
-        for outcome, count in (("computed", jobs), ("found", 1)):
+        for outcome, count in (("computed", jobs), ("kept", 1)):
             code, told, errors = finsler_command(*arguments, "--jobs", count)
             report = json.loads(told)
             assert (code, report[outcome], list(report["warnings"])) == (0, 3, ["fin"])
@@ -251,7 +251,7 @@ class TestMatch:
         options = ("-k", 20, "--json", "--jobs", 1)
         code, told, _ = finsler_command("match", scans, "--pairs", pairs, "-o", out, *options)
         report = json.loads(told)
-        assert (code, report["computed"], report["found"]) == (0, 1, 1)
+        assert (code, report["computed"], report["kept"]) == (0, 1, 1)
 
     def test_pairs(self, tmp_path):
         every = choose_pairs("all", ("a", "b", "c"))
@@ -292,7 +292,7 @@ class TestMatch:
         write_moebius(scans / "band.off")
         out = scans / "maps"
         arguments = ("match", scans, "--pairs", "all", "-o", out, "-k", 20, "--jobs", 1)
-        for outcome in ("1 computed", "1 found"):
+        for outcome in ("1 computed", "1 kept"):
             code, told, errors = finsler_command(*arguments)
             assert code == 0 and outcome in told
             # A sphere is no band, and that is said, also of a map that is read again.

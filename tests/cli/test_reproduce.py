@@ -62,7 +62,7 @@ def predictions(out, method, seed, part=""):
 
 def exact_share(found, shape=load):
     """Of the named vertices, computed anew."""
-    hits = np.concatenate([(found[n] == shape(n).labels)[shape(n).exact] for n in found])
+    hits = np.concatenate([(found[n] == shape(n).labels)[shape(n).named] for n in found])
     return hits.mean()
 
 
@@ -293,7 +293,7 @@ def test_one_network_for_each_category(tmp_path):
         share = exact_share(predictions(out, "lbo", 0, category), shapes.load)
         assert figures["parts"][category]["exact"]["mean"] == pytest.approx(share)
         shares.append(share)
-        counts.append(sum(shapes[name].exact.sum() for name in shapes.test))
+        counts.append(sum(shapes[name].named.sum() for name in shapes.test))
     pooled = np.average(shares, weights=counts)
     assert figures["all"]["exact"]["mean"] == pytest.approx(pooled)
     text = (out / "cuts.md").read_text(encoding="utf-8")

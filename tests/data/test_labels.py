@@ -20,7 +20,7 @@ def test_a_named_vertex_takes_the_first_of_its_points(strip):
     named, reference = np.array([2, 0, 2, 5]), np.array([40, 10, 41, 50])
     found = canonical_labels(strip, named, reference)
     assert found.labels[[0, 2, 5]].tolist() == [10, 40, 50]
-    assert np.flatnonzero(found.exact).tolist() == [0, 2, 5]
+    assert np.flatnonzero(found.named).tolist() == [0, 2, 5]
     assert found.named_share == 0.5
 
 
@@ -54,7 +54,7 @@ def test_a_part_without_labels_asks_space():
                   [[0, 1, 2], [3, 4, 5]])  # fmt: skip
     found = filled_labels(two, np.array([7, 8, 9, -1, -1, -1]))
     assert found.labels.tolist() == [7, 8, 9, 7, 8, 9]
-    assert found.exact.tolist() == [True] * 3 + [False] * 3
+    assert found.named.tolist() == [True] * 3 + [False] * 3
 
 
 def test_labels_follow_a_shuffle_of_the_vertices():
@@ -67,7 +67,7 @@ def test_labels_follow_a_shuffle_of_the_vertices():
     straight = canonical_labels(mesh, named, np.arange(40))
     turned = canonical_labels(shuffled, rank[named], np.arange(40))
     assert (straight.labels[order] == turned.labels).mean() > 0.99
-    assert np.array_equal(straight.exact[order], turned.exact)
+    assert np.array_equal(straight.named[order], turned.named)
 
 
 def test_labels_need_points_that_fit(strip):

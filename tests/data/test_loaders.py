@@ -34,8 +34,8 @@ def assert_true_labels(collection, fake):
     reference = fake.place[collection.reference]
     for shape in collection:
         place = fake.place[shape.name]
-        assert np.array_equal(reference[shape.labels[shape.exact]], place[shape.exact])
-        assert np.array_equal(np.sort(np.unique(fake.points)), np.sort(place[shape.exact]))
+        assert np.array_equal(reference[shape.labels[shape.named]], place[shape.named])
+        assert np.array_equal(np.sort(np.unique(fake.points)), np.sort(place[shape.named]))
         assert np.isin(reference[shape.labels], fake.points).all()
 
 
@@ -74,7 +74,7 @@ def test_registrations_are_labelled_by_the_identity(tmp_path):
         collection = faust_registrations(root)
         assert (len(collection.train), len(collection.test)) == (80, 20)
     shape = collection["tr_reg_099"]
-    assert np.array_equal(shape.labels, np.arange(12)) and shape.exact.all()
+    assert np.array_equal(shape.labels, np.arange(12)) and shape.named.all()
 
 
 def test_a_registration_of_another_size_is_named(tmp_path):
@@ -109,9 +109,9 @@ def test_shrec16_in_every_layout(tmp_path, layout):
         assert collection.train == tuple(f"cuts_cat_shape_{k}" for k in range(1, 11))
         assert collection.test == tuple(f"cuts_cat_shape_{k}" for k in range(11, 16))
     null = collection["cat"]
-    assert np.array_equal(null.labels, np.arange(null.mesh.n_vertices)) and null.exact.all()
+    assert np.array_equal(null.labels, np.arange(null.mesh.n_vertices)) and null.named.all()
     for shape in collection:
-        assert np.array_equal(shape.labels, maps[shape.name]) and shape.exact.all()
+        assert np.array_equal(shape.labels, maps[shape.name]) and shape.named.all()
         assert np.array_equal(shape.mesh.vertices, null.mesh.vertices[shape.labels])
 
 
@@ -155,7 +155,7 @@ def test_shrec16_in_the_layout_of_dpfm(tmp_path):
     assert collection.reference == "cuts-cat" and len(collection) == 15
     shape = collection["cuts-cat3"]
     assert np.array_equal(shape.labels[1:], maps["cuts_cat_shape_3"][1:])
-    assert shape.exact[1:].all() and not shape.exact[0]
+    assert shape.named[1:].all() and not shape.named[0]
 
 
 def test_missing_sets_say_where_to_get_them(tmp_path):
@@ -274,7 +274,7 @@ def test_what_is_written_reads_back(tmp_path):
         assert np.array_equal(copy.mesh.vertices, shape.mesh.vertices)
         assert np.array_equal(copy.mesh.faces, shape.mesh.faces)
         assert np.array_equal(copy.labels, shape.labels)
-        assert np.array_equal(copy.exact, shape.exact)
+        assert np.array_equal(copy.named, shape.named)
     with pytest.raises(InputError, match="not an empty folder"):
         write_collection(tmp_path / "toys", collection)
     (tmp_path / "toys" / "split.json").write_text("{}")
@@ -307,14 +307,14 @@ def test_real_tosca_r(category):
 
 
 def check_real(collection):
-    """Labels are vertices of the reference, and exact ones on it are the identity."""
+    """Labels are vertices of the reference, and named ones on it are the identity."""
     reference = collection[collection.reference]
-    exact = reference.exact
-    assert np.array_equal(reference.labels[exact], np.flatnonzero(exact))
+    named = reference.named
+    assert np.array_equal(reference.labels[named], np.flatnonzero(named))
     shares = []
     for shape in collection:
-        assert shape.labels.shape == shape.exact.shape == (shape.mesh.n_vertices,)
-        assert exact[shape.labels].all()
-        shares.append(shape.exact.mean())
+        assert shape.labels.shape == shape.named.shape == (shape.mesh.n_vertices,)
+        assert named[shape.labels].all()
+        shares.append(shape.named.mean())
     assert min(shares) > 0.6
     return shares

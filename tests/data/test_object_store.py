@@ -86,14 +86,14 @@ def test_a_store_equals_the_one_on_disk(bucket, tmp_path):
     prepare(bumps, tmp_path / "store", CONFIG)
     place = "s3://bucket/store"
     done = prepare(bumps, place, CONFIG, jobs=2)
-    assert (done.computed, done.found, done.failed) == (3, 0, {})
+    assert (done.computed, done.kept, done.failed) == (3, 0, {})
     assert contents(bucket / "store") == contents(tmp_path / "store")
     store = Store.open(place)
     assert np.array_equal(store["shape1"].values, Store.open(tmp_path / "store")["shape1"].values)
     entry = next((bucket / "store" / "entries").iterdir())
     entry.write_bytes(entry.read_bytes()[:500])
     again = prepare(bumps, place, CONFIG)
-    assert (again.computed, again.found, again.repaired) == (0, 2, 1)
+    assert (again.computed, again.kept, again.repaired) == (0, 2, 1)
 
 
 def test_learning_from_it_is_learning_from_a_folder(bucket, tmp_path, monkeypatch):

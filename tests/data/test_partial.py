@@ -115,7 +115,7 @@ def test_parts_of_a_collection_point_to_the_full_reference(full, kind):
         back = {tuple(point): i for i, point in enumerate(whole.mesh.vertices)}
         origin = [back[tuple(point)] for point in shape.mesh.vertices]
         assert np.array_equal(shape.labels, whole.labels[origin])
-        assert np.array_equal(shape.exact, whole.exact[origin])
+        assert np.array_equal(shape.named, whole.named[origin])
         assert 0.38 < surface_area(shape.mesh) / area < 0.72
 
 

@@ -60,8 +60,8 @@ def with_fins():
         first, second = whole.mesh.faces[0, :2]
         tip = [*whole.mesh.vertices, 1.5 * whole.mesh.vertices[first]]
         mesh = TriMesh(tip, [*whole.mesh.faces, [first, second, len(tip) - 1]])
-        labels, exact = np.append(whole.labels, 0), np.append(whole.exact, False)
-        made[name] = Shape(name, mesh, labels, exact)
+        labels, named = np.append(whole.labels, 0), np.append(whole.named, False)
+        made[name] = Shape(name, mesh, labels, named)
     names = tuple(made)
     return Collection("fins", names[:-1], names[-1:], names[0], made.__getitem__)
 
@@ -86,7 +86,7 @@ class TestPack:
             assert np.array_equal(here.mesh.vertices, there.mesh.vertices)
             assert np.array_equal(here.mesh.faces, there.mesh.faces)
             assert np.array_equal(here.labels, there.labels)
-            assert np.array_equal(here.exact, there.exact)
+            assert np.array_equal(here.named, there.named)
             assert key_of(here, CONFIG) == key_of(there, CONFIG)
 
     def test_hundred_shapes_of_faust_size_fit_in_64_mib(self, tmp_path):
@@ -127,7 +127,7 @@ def forged_list(**about):
 class TestPrepare:
     def test_holds_what_the_library_computes(self, bumps, tmp_path):
         done = prepare(bumps, tmp_path / "store", CONFIG)
-        assert (done.computed, done.found, done.repaired) == (4, 0, 0)
+        assert (done.computed, done.kept, done.repaired) == (4, 0, 0)
         store = Store.open(tmp_path / "store")
         assert store.names == bumps.names and store.config == CONFIG
         for name in bumps.names:
@@ -135,7 +135,7 @@ class TestPrepare:
             mesh = TriMesh(found.vertices.astype(float), found.faces)
             assert finsler.mesh.surface_area(mesh) == pytest.approx(1.0, rel=1e-5)
             assert np.array_equal(found.labels, shape.labels)
-            assert np.array_equal(found.exact, shape.exact)
+            assert np.array_equal(found.named, shape.named)
             stack = finsler.angle_stack(shape.mesh, angles=2)
             operators = finsler.chebyshev_operators(stack)
             # Rescaled operators do not depend on units.
@@ -150,8 +150,8 @@ class TestPrepare:
         prepare(bumps, tmp_path, CONFIG)
         seen = []
         again = prepare(bumps, tmp_path, CONFIG, progress=lambda *event: seen.append(event))
-        assert (again.computed, again.found) == (0, 4)
-        assert seen == [(name, "found") for name in bumps.names]
+        assert (again.computed, again.kept) == (0, 4)
+        assert seen == [(name, "kept") for name in bumps.names]
 
     def test_several_processes_give_the_same_files(self, bumps, tmp_path):
         prepare(bumps, tmp_path / "one", CONFIG)
@@ -182,6 +182,12 @@ class TestPrepare:
         shape = bumps["shape0"]
         assert key_of(shape, CONFIG) != key_of(shape, dataclasses.replace(CONFIG, **change))
 
+    @pytest.mark.parametrize("change", [{"field": "hks"}, {"peclet": 0.5}, {"field_alpha": 2.0}])
+    def test_parameters_of_a_drift_are_part_of_the_key_of_directed_operators(self, bumps, change):
+        shape, directed = bumps["shape0"], dataclasses.replace(CONFIG, kind="directed")
+        assert key_of(shape, directed) != key_of(shape, dataclasses.replace(directed, **change))
+        assert key_of(shape, CONFIG) == key_of(shape, dataclasses.replace(CONFIG, **change))
+
     def test_content_is_part_of_the_key(self, bumps):
         shape = bumps["shape0"]
         keys = {key_of(shape, CONFIG)}
@@ -189,7 +195,7 @@ class TestPrepare:
         vertices[3, 1] += 1e-12
         moved = dataclasses.replace(shape, mesh=TriMesh(vertices, shape.mesh.faces))
         relabelled = dataclasses.replace(shape, labels=shape.labels[::-1].copy())
-        masked = dataclasses.replace(shape, exact=~shape.exact)
+        masked = dataclasses.replace(shape, named=~shape.named)
         keys |= {key_of(other, CONFIG) for other in (moved, relabelled, masked)}
         assert len(keys) == 4
 
@@ -201,7 +207,7 @@ class TestPrepare:
         assert key == "64c3925555a5324b672372aabd2f1bf9f68a34c0e455f5adf9ae591548c12939"
 
     def test_every_field_of_the_configuration_is_tried_above(self):
-        assert len(dataclasses.fields(PrepareConfig)) == 14
+        assert len(dataclasses.fields(PrepareConfig)) == 14 + 3
 
     def test_supports_are_kept(self, bumps, tmp_path):
         config = dataclasses.replace(CONFIG, support=0.2, eigenpairs=0)
@@ -282,7 +288,7 @@ class TestPrepare:
             with pytest.raises(finsler.InputError, match="npz"):
                 broken[names[entry.stem]]
         again = prepare(bumps, tmp_path, CONFIG)
-        assert (again.computed, again.found, again.repaired) == (1, 1, 2)
+        assert (again.computed, again.kept, again.repaired) == (1, 1, 2)
         assert contents(tmp_path) == before
 
     def test_a_bad_shape_is_named(self, bumps, tmp_path):
@@ -316,7 +322,7 @@ class TestPrepare:
         with pytest.raises(finsler.InputError, match="no finished store"):
             Store.open(tmp_path)
         done = prepare(mixed, tmp_path, CONFIG, skip_failed=True)
-        assert (done.computed, done.found) == (0, 4)
+        assert (done.computed, done.kept) == (0, 4)
         store = Store.open(tmp_path)
         assert (store.train, store.test) == (bumps.train, bumps.test)
         assert store.failed == done.failed == raised.value.failed

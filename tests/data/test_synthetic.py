@@ -278,7 +278,7 @@ def test_shapes_are_the_same_at_every_call_and_independent_of_the_rest(collectio
         (once.mesh.vertices, again.mesh.vertices),
         (once.mesh.faces, again.mesh.faces),
         (once.labels, again.labels),
-        (once.exact, again.exact),
+        (once.named, again.named),
     ):
         assert a.tobytes() == b.tobytes()
     larger = synthetic_collection(
@@ -299,7 +299,7 @@ def test_no_two_shapes_share_identity_pose_or_connectivity(shapes):
 def test_the_reference_labels_itself(collection, shapes):
     reference = shapes[collection.reference]
     assert reference.labels.tolist() == list(range(1000))
-    assert reference.exact.all()
+    assert reference.named.all()
 
 
 def test_labels_name_the_same_place_of_the_template(collection, shapes):
@@ -318,8 +318,8 @@ def test_labels_name_the_same_place_of_the_template(collection, shapes):
     edge = median_edge(goals, reference.mesh)
     assert np.quantile(gap, 0.99) < edge
     assert gap.max() < 2.0 * edge
-    assert gap[shape.exact].max() < edge
-    assert shape.exact.mean() > 0.75
+    assert gap[shape.named].max() < edge
+    assert shape.named.mean() > 0.75
     assert len(np.unique(shape.labels)) > 0.75 * 1000
 
 

@@ -173,7 +173,7 @@ class TestEvaluate:
         assert near.auc == pytest.approx(1 - STEP / 0.25, rel=1e-6)
 
     def test_named_vertices_only(self, measured):
-        guess = np.where(load("half").exact, turned(0), turned(1))
+        guess = np.where(load("half").named, turned(0), turned(1))
         found = score_shape(load("half"), guess, measured)
         assert found.named.exact == 1.0 and found.every.exact == 0.5
 

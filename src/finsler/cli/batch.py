@@ -41,7 +41,7 @@ def finish(
     failed = {row["name"]: row["error"] for row in rows if row["outcome"] == "failed"}
     notes = {row["name"]: row["warnings"] for row in rows if row.get("warnings")}
     doubts = {row["name"]: row["verdict"] for row in rows if row.get("probably_wrong")}
-    summary: Row = {key: counts[key] for key in ("computed", "found")}
+    summary: Row = {key: counts[key] for key in ("computed", "kept")}
     if "probably_wrong" in columns:
         summary["probably_wrong"] = doubts
     if as_json:
@@ -49,7 +49,7 @@ def finish(
         print(json.dumps(about, indent=2))
     else:
         print(
-            f"Wrote {out}: {counts['computed']} computed, {counts['found']} found,"
+            f"Wrote {out}: {counts['computed']} computed, {counts['kept']} kept,"
             f" {len(failed)} failed; all of them are in {path}"
         )
         for name, sentence in doubts.items():

@@ -96,7 +96,7 @@ Model = Annotated[
     ),
 ]
 Refine = Annotated[
-    bool, typer.Option(help="With --model: refine what the network found, or keep it.")
+    bool, typer.Option(help="With --model: refine the map of the network, or keep it.")
 ]
 
 
@@ -135,7 +135,7 @@ def match(
     `finsler match faust_r:data/FAUST_r --pairs all -o maps`
     """
     if model is None and not refine:
-        raise InputError("--no-refine keeps what a network found: give one with --model")
+        raise InputError("--no-refine keeps the map of a network: give one with --model")
     network = None if model is None else str(model.absolute())
     matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta))
     if pairs is None:

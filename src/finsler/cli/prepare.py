@@ -165,7 +165,7 @@ def _run(
         say_notes(notes)
         _fail(report, error, as_json)
     say_notes(notes)
-    counts = {"computed": done.computed, "found": done.found, "repaired": done.repaired}
+    counts = {"computed": done.computed, "kept": done.kept, "repaired": done.repaired}
     if as_json:
         print(json.dumps({**report, **counts, "failed": done.failed}, indent=2))
     else:
@@ -178,7 +178,7 @@ def _run(
 def _print(out: str, shapes: Collection, done: Prepared) -> None:
     print(
         f"Wrote {out}: {shapes.name}, {len(done.store.train)} shapes for training and"
-        f" {len(done.store.test)} for testing; {done.computed} computed, {done.found} found,"
+        f" {len(done.store.test)} for testing; {done.computed} computed, {done.kept} kept,"
         f" {done.repaired} repaired."
     )
 

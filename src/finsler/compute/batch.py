@@ -36,7 +36,7 @@ def run_batch(
     Parameters
     ----------
     function : callable
-        Returns a row, whose `outcome` is "computed" or "found"; an error makes it "failed".
+        Returns a row, whose `outcome` is "computed" or "kept"; an error makes it "failed".
     tasks, workers
         As for `finsler.compute.cluster.run`.
     progress : callable
@@ -83,7 +83,7 @@ def ensure_result(
     kept = _read_result(path, key, names)
     if kept is not None:
         arrays, notes = kept
-        return arrays, {"outcome": "found", "seconds": None, "warnings": notes}
+        return arrays, {"outcome": "kept", "seconds": None, "warnings": notes}
     start = time.perf_counter()
     arrays, notes = compute()
     seconds = round(time.perf_counter() - start, 3)

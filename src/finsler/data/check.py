@@ -86,7 +86,7 @@ class SetReport:
 
 @dataclass(frozen=True)
 class _Truth:
-    """Share of exact vertices, share of repeated lines, and what is wrong with the file."""
+    """Share of named vertices, share of repeated lines, and what is wrong with the file."""
 
     named: float | None = None
     repeated: float | None = None
@@ -231,7 +231,7 @@ def _barycentric(files: ShapeFiles, name: str, mesh: TriMesh) -> _Truth:
         str(path),
         f"line {lacking[0] + 1}: names a face that the null shape lacks ({len(lacking)} such"
         " lines)",
-        "these vertices take the label of the nearest other one and are not exact; use the null"
+        "these vertices take the label of the nearest other one and are not named; use the null"
         " shape of the same release",
     )
     return _Truth(named, findings=(finding,))

@@ -23,14 +23,14 @@ class Shape:
     mesh : TriMesh
     labels : (n,)
         Vertex of the reference shape that each vertex corresponds to.
-    exact : (n,) bool
+    named : (n,) bool
         Whether the label is ground truth; the others were filled in by the collection's rule.
     """
 
     name: str
     mesh: TriMesh
     labels: IntArray
-    exact: NDArray[np.bool_]
+    named: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,17 +29,17 @@ class Labels:
     ----------
     labels : (n,)
         Vertex of the reference shape, from 0.
-    exact : (n,) bool
+    named : (n,) bool
         Whether the label is ground truth; the others were filled in.
     """
 
     labels: IntArray
-    exact: BoolArray
+    named: BoolArray
 
     @property
     def named_share(self) -> float:
         """Share of the vertices whose label is ground truth."""
-        return float(self.exact.mean())
+        return float(self.named.mean())
 
 
 def canonical_labels(mesh: TriMesh, named: IntArray, reference_named: IntArray) -> Labels:
@@ -66,7 +66,7 @@ def canonical_labels(mesh: TriMesh, named: IntArray, reference_named: IntArray) 
     --------
     >>> strip = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [2, 1, 0]], [[0, 1, 2], [1, 3, 2]])
     >>> result = canonical_labels(strip, np.array([0, 3, 0]), np.array([7, 5, 6]))
-    >>> result.labels.tolist(), result.exact.tolist()
+    >>> result.labels.tolist(), result.named.tolist()
     ([7, 7, 7, 5], [True, False, False, True])
     """
     if len(named) != len(reference_named):
@@ -101,10 +101,10 @@ def filled_labels(mesh: TriMesh, known: IntArray) -> Labels:
     InputError
         No label is known.
     """
-    exact = known >= 0
-    if not exact.any():
+    named = known >= 0
+    if not named.any():
         raise InputError("no vertex has a label; the ground truth is empty or of another shape")
-    return Labels(known[_nearest(mesh, np.flatnonzero(exact))], exact)
+    return Labels(known[_nearest(mesh, np.flatnonzero(named))], named)
 
 
 def read_vts(path: str | os.PathLike[str], n_vertices: int, *, base: int = 1) -> IntArray:

@@ -187,7 +187,7 @@ def _partial_shape(name: str, full: Shape, share: float, seed: int, discs: int |
     else:
         part = holes(full.mesh, share=share, seed=seed, seeds=discs)
     kept = part.vertex_map
-    return Shape(name, part.mesh, full.labels[kept], full.exact[kept])
+    return Shape(name, part.mesh, full.labels[kept], full.named[kept])
 
 
 def _best(mesh: TriMesh, heights: Iterator[FloatArray], share: float, what: str) -> Partial:

@@ -89,7 +89,7 @@ def score(
     errors : (n,)
         Not negative; infinite ones count as larger than every radius.
     mask : (n,) bool, optional
-        The vertices that count, e.g. `Shape.exact`; by default all.
+        The vertices that count, e.g. `Shape.named`; by default all.
     grid : (g,), optional
         Radii, increasing from 0; by default 0, 0.001, ..., 0.25.
 

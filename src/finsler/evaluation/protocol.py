@@ -28,7 +28,7 @@ class ShapeScore:
     ----------
     name : str
     named : Score or None
-        On the vertices whose label is ground truth, `Shape.exact`; None where there are none.
+        On the vertices whose label is ground truth, `Shape.named`; None where there are none.
     every : Score
         On all vertices, also those whose label was filled in by the collection's rule.
     """
@@ -110,7 +110,7 @@ def score_shape(
         errors = geodesic_errors(predicted, shape.labels, distances, unit=unit)
     except InputError as error:
         raise InputError(f"shape {shape.name!r}: {error}") from error
-    named = score(errors, shape.exact) if shape.exact.any() else None
+    named = score(errors, shape.named) if shape.named.any() else None
     return ShapeScore(shape.name, named, score(errors))
 
 

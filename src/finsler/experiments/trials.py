@@ -195,7 +195,7 @@ def train_trials(
         for trial in group:
             if trial.predictions.exists() and not restart:
                 trial.record()
-                notify(trial, "found, not trained again")
+                notify(trial, "kept, not trained again")
                 continue
             store = store or _prepared(trial, jobs, restart, on_shape)
             about = train_and_predict(

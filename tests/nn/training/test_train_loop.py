@@ -72,7 +72,7 @@ def test_metrics_are_what_the_last_checkpoint_predicts(store, tmp_path):
     assert not network.training and about.epoch == 8 and about.config == config
     right = predict(network, store, ["d"], about=about)["d"] == store["d"].labels
     assert lines[-1]["test_every"] == right.mean() > 0
-    assert lines[-1]["test_named"] == right[store["d"].exact].mean()
+    assert lines[-1]["test_named"] == right[store["d"].named].mean()
     best = load_model(tmp_path / "best.safetensors")[1].history[-1]
     assert best["test_named"] == max(m["test_named"] for m in lines if "test_named" in m)
 
@@ -273,7 +273,7 @@ def test_stores_that_cannot_be_learned_from(own_store, tmp_path):
 
 
 def test_test_shapes_need_no_ground_truth(own_store, tmp_path):
-    nameless = dataclasses.replace(own_store["d"], exact=np.zeros(92, dtype=bool))
+    nameless = dataclasses.replace(own_store["d"], named=np.zeros(92, dtype=bool))
     write_entry(entry_path(own_store.folder, own_store.keys["d"]), nameless, own_store.config)
     _, about = train(own_store, tmp_path, TINY)
     assert "test_named" not in about.history[-1] and "test_every" in about.history[-1]

@@ -77,7 +77,7 @@ def test_shapes_that_do_not_fit(own_store):
         make_samples(own_store, in_channels=5)(("a",))
     with pytest.raises(InputError, match=r"shape a has labels outside 0\.\.90"):
         make_samples(own_store, classes=91)(("a",))
-    nameless = dataclasses.replace(own_store["b"], exact=np.zeros(92, dtype=bool))
+    nameless = dataclasses.replace(own_store["b"], named=np.zeros(92, dtype=bool))
     write_entry(entry_path(own_store.folder, own_store.keys["b"]), nameless, own_store.config)
     with pytest.raises(InputError, match="shape b has no vertex with ground truth"):
         make_samples(own_store)(("b",))

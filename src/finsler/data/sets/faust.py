@@ -45,7 +45,7 @@ def faust_r(root: str | os.PathLike[str]) -> Collection:
 def faust_registrations(root: str | os.PathLike[str]) -> Collection:
     """The original FAUST registrations: 6890 vertices, numbered alike in all shapes.
 
-    Labels are the identity, all exact. Split and reference as in `faust_r`.
+    Labels are the identity, all named. Split and reference as in `faust_r`.
 
     Parameters
     ----------

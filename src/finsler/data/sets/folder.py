@@ -90,8 +90,8 @@ def _write_shapes(root: Path, collection: Collection, progress: Callable[[str], 
         shape = reference if name == collection.reference else collection.load(name)
         write_mesh(root / "off" / f"{name}.off", shape.mesh)
         _write_numbers(root / "corres" / f"{name}.vts", shape.labels)
-        if not shape.exact.all():
-            _write_numbers(root / "corres" / f"{name}{FILLED}", np.flatnonzero(~shape.exact))
+        if not shape.named.all():
+            _write_numbers(root / "corres" / f"{name}{FILLED}", np.flatnonzero(~shape.named))
         progress(name)
 
 

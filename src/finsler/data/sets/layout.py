@@ -139,7 +139,7 @@ class ShapeFiles:
         """
         mesh = load_mesh(self.meshes[name])
         known = self.labels(name, mesh)
-        return Shape(name, mesh, known.labels, known.exact)
+        return Shape(name, mesh, known.labels, known.named)
 
     def labels(self, name: str, mesh: TriMesh) -> Labels:
         """Labels of a shape whose mesh has been read."""
@@ -202,10 +202,10 @@ def require_plain_names(title: str, names: Iterable[object]) -> None:
         raise InputError(f"the collection is called {title[:40]!r}; its name must be a short text")
 
 
-def _marked(filled: Labels, inexact: IntArray) -> Labels:
-    exact = filled.exact.copy()
-    exact[inexact] = False
-    return Labels(filled.labels, exact)
+def _marked(filled: Labels, unnamed: IntArray) -> Labels:
+    named = filled.named.copy()
+    named[unnamed] = False
+    return Labels(filled.labels, named)
 
 
 def mesh_files(folder: Path, pattern: str) -> dict[str, Path]:

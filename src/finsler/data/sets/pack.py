@@ -50,7 +50,7 @@ def pack(
         parts["vertices"].append(shape.mesh.vertices)
         parts["faces"].append(shape.mesh.faces.astype(np.int32))
         parts["labels"].append(shape.labels.astype(np.int32))
-        parts["exact"].append(shape.exact)
+        parts["exact"].append(shape.named)
         progress(name)
     about = {
         "version": _VERSION,

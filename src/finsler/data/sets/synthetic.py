@@ -70,9 +70,9 @@ class Creature:
         The label of a vertex is the reference vertex nearest to it, both taken to the template at
         rest, among the nearest twelve those that lie on the same side of it (normals less than a
         right angle apart), so that a palm is not labelled by the back of the hand. Distances are
-        straight: at rest limbs are held apart, so the nearest point is on the same limb. A label
-        is exact where that distance is at most half the mean length of the edges at the reference
-        vertex, all measured at rest; others are nearest, but not near.
+        straight: at rest limbs are held apart, so the nearest point is on the same limb. A vertex
+        is named, its label ground truth, where that distance is at most half the mean length of the
+        edges at the reference vertex, all measured at rest; others are nearest, but not near.
 
         Raises
         ------
@@ -91,8 +91,8 @@ class Creature:
         pick = np.argmax(agreement > 0.0, axis=1)[:, None]
         labels = np.take_along_axis(candidates, pick, axis=1)[:, 0].astype(np.int64)
         gap = np.take_along_axis(distance, pick, axis=1)[:, 0]
-        exact: BoolArray = gap <= 0.5 * _mean_edges(TriMesh(goals, reference.mesh.faces))[labels]
-        return Shape(name=name, mesh=self.mesh, labels=labels, exact=exact)
+        named: BoolArray = gap <= 0.5 * _mean_edges(TriMesh(goals, reference.mesh.faces))[labels]
+        return Shape(name=name, mesh=self.mesh, labels=labels, named=named)
 
     def _interpolated(self, values: FloatArray) -> FloatArray:
         corners = values[template(self.species).mesh.faces[self.template_faces]]

@@ -80,4 +80,4 @@ class PrepareConfig(OperatorSpec):
 def key_of(shape: Shape, config: PrepareConfig) -> str:
     """Name of a shape's entry: a hash of its content and of everything that is done to it."""
     about = {"format": FORMAT, "name": shape.name, **config.settings()}
-    return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.exact))
+    return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.named))

@@ -40,6 +40,8 @@ _ARRAYS: ArraySchema = {
     "eigenvalues": ("f", ("k",)),
     "eigenvectors": ("f", ("n", "k")),
 }
+# Fields of a shape whose array has another name in a file.
+_FIELDS = {"exact": "named"}
 _SUPPORT: ArraySchema = {
     "support_indptr": ("i", ("n + 1",)),
     "support_indices": ("i", ("pairs",)),
@@ -57,7 +59,7 @@ class PreparedShape:
     name : str
     vertices, faces : (n, 3), (m, 3)
         Scaled to area 1 and centred.
-    labels, exact : (n,)
+    labels, named : (n,)
         As in [`Shape`][finsler.data.collection.Shape].
     theta : (a,)
     indptr, indices : (n + 1,), (nnz,)
@@ -78,7 +80,7 @@ class PreparedShape:
     vertices: NDArray[np.float32]
     faces: NDArray[np.int32]
     labels: NDArray[np.int32]
-    exact: NDArray[np.bool_]
+    named: NDArray[np.bool_]
     theta: FloatArray
     indptr: NDArray[np.int32]
     indices: NDArray[np.int32]
@@ -103,7 +105,7 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
         vertices=mesh.vertices.astype(np.float32),
         faces=mesh.faces.astype(np.int32),
         labels=shape.labels.astype(np.int32),
-        exact=shape.exact,
+        named=shape.named,
         theta=operators.theta,
         indptr=operators.indptr,
         indices=operators.indices,
@@ -144,7 +146,7 @@ def _support(mesh: TriMesh, config: PrepareConfig) -> Support | None:
 
 def write_entry(path: Path, shape: PreparedShape, config: PrepareConfig) -> None:
     """Write an entry, whole or not at all."""
-    arrays = {name: getattr(shape, name) for name in _ARRAYS}
+    arrays = {name: getattr(shape, _FIELDS.get(name, name)) for name in _ARRAYS}
     if shape.support is not None:
         parts = {name: name.removeprefix("support_") for name in _SUPPORT}
         arrays |= {name: getattr(shape.support, part) for name, part in parts.items()}
@@ -177,7 +179,8 @@ def read_entry(path: Path, name: str, config: PrepareConfig) -> PreparedShape:
         raise InputError(f"{path}: the arrays do not fit together")
     around = {part.removeprefix("support_"): data[part] for part in schema.keys() - _ARRAYS.keys()}
     support = Support(**around, radius=config.support) if config.support else None
-    return PreparedShape(name, **{part: data[part] for part in _ARRAYS}, support=support)
+    fields = {_FIELDS.get(part, part): data[part] for part in _ARRAYS}
+    return PreparedShape(name, **fields, support=support)
 
 
 def _is_pattern(indptr: NDArray[Any], indices: NDArray[Any], n: int) -> bool:

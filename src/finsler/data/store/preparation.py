@@ -36,7 +36,7 @@ class Prepared:
 
     store: Store
     computed: int
-    found: int
+    kept: int
     repaired: int
     failed: dict[str, str]
 
@@ -102,7 +102,7 @@ def prepare(
     overwrite : bool
         Replace the list of a store of another collection or with other options; entries stay.
     progress : callable
-        Called with a shape's name and "computed", "found", "repaired" or "failed".
+        Called with a shape's name and "computed", "kept", "repaired" or "failed".
     notify : callable
         Called with a shape's name and a sentence on its mesh; by default it is a `MeshWarning`.
 
@@ -127,8 +127,8 @@ def prepare(
     keys = {name: entries[name].key for name in names if name in entries}
     write_list(location(target), collection, keys, chosen, failed)
     outcomes = [entry.outcome for entry in entries.values()]
-    computed, found, repaired = map(outcomes.count, ("computed", "found", "repaired"))
-    return Prepared(Store.open(target), computed, found, repaired, failed)
+    computed, kept, repaired = map(outcomes.count, ("computed", "kept", "repaired"))
+    return Prepared(Store.open(target), computed, kept, repaired, failed)
 
 
 def _opened_folder(
@@ -200,14 +200,14 @@ def _collection(source: str) -> Collection:
 
 
 def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> _Ensured:
-    """The entry of a shape: found, computed, or repaired."""
+    """The entry of a shape: kept, computed, or repaired."""
     key = key_of(shape, config)
     path = entry_path(location(folder), key)
     outcome = "computed"
     if exists(path):
         try:
             read_entry(path, shape.name, config)
-            return _Ensured(key, "found", [])
+            return _Ensured(key, "kept", [])
         except InputError:
             outcome = "repaired"
     prepared, notes = collect_warnings(prepare_shape, shape, config)

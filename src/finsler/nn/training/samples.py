@@ -49,7 +49,7 @@ class Sample:
         device: torch.device | str = "cpu",
     ) -> Sample:
         """Of one prepared shape; `train_on` as in `TrainConfig`."""
-        counted = shape.exact if train_on == "named" else np.ones_like(shape.exact)
+        counted = shape.named if train_on == "named" else np.ones_like(shape.named)
         if not counted.any():
             raise InputError(
                 f"shape {shape.name} has no vertex with ground truth; train on all vertices"
@@ -60,7 +60,7 @@ class Sample:
             torch.as_tensor(shape.features, device=device),
             domain.of(shape).to(torch.device(device)),
             torch.as_tensor(shape.labels.astype(np.int64), device=device),
-            torch.as_tensor(shape.exact, device=device),
+            torch.as_tensor(shape.named, device=device),
             torch.as_tensor((counted / counted.sum()).astype(np.float32), device=device),
         )
 
