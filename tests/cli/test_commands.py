@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import finsler
 from finsler.cli.main import COMMANDS, app, load_command
+from finsler.data.sets.opening import DATA_SETS
 
 runner = CliRunner()
 
@@ -161,3 +162,14 @@ for name in COMMANDS:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.splitlines() == [f"{name} 0 True None" for name in COMMANDS], done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["prepare"], ["evaluate"], ["reproduce"], ["data", "pack"], ["data", "make-partial"]]
+)
+def test_help_lists_every_data_set(words):
+    command = load_command(words[0])
+    for word in words[1:]:
+        command = command.commands[word]
+    [text] = [option.help for option in command.params if option.name == "collection"]
+    assert all(f" {name}:" in text for name in DATA_SETS)

@@ -30,7 +30,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Compute on the workers of this Dask scheduler, e.g. tcp://head:8786; by default on"
+        help="Compute on the workers of this Dask scheduler, e.g. tls://head:8786; by default on"
         " this machine.",
     ),
 ]

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finsler.cli.cluster_options import progress_bar
+from finsler.cli.collection_options import CollectionName
 from finsler.cli.options import AsJson
 from finsler.cli.results import Overwrite, check_outputs, stdout_console
 from finsler.data import open_collection
@@ -70,13 +71,7 @@ def check(
 
 @data.command("make-partial")
 def make_partial(
-    collection: Annotated[
-        str,
-        typer.Argument(
-            metavar="COLLECTION",
-            help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, tosca_r:PATH:cat.",
-        ),
-    ],
+    collection: CollectionName,
     folder: EmptyFolder,
     kind: Annotated[
         Literal["cuts", "holes"],
@@ -114,14 +109,7 @@ def make_partial(
 
 @data.command("pack")
 def pack(
-    collection: Annotated[
-        str,
-        typer.Argument(
-            metavar="COLLECTION",
-            help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, tosca_r:PATH:cat,"
-            " shrec16:PATH:cuts:cat, synthetic:humanoid.",
-        ),
-    ],
+    collection: CollectionName,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .npz.")],
     overwrite: Overwrite = False,
     as_json: AsJson = False,

@@ -17,6 +17,7 @@ from rich.table import Table
 from finsler import evaluation
 from finsler.cli import reports
 from finsler.cli.cluster_options import WorkerOptions, progress_bar, say_failed
+from finsler.cli.collection_options import COLLECTION_HELP
 from finsler.cli.options import AsJson, with_options
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
 from finsler.compute.cluster import Workers, opened
@@ -57,14 +58,7 @@ PredictionFiles = Annotated[
         " for each run; several are taken as the seeds of one experiment.",
     ),
 ]
-CollectionName = Annotated[
-    str,
-    typer.Option(
-        metavar="COLLECTION",
-        help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, ...; as for"
-        " `finsler prepare`.",
-    ),
-]
+CollectionOption = Annotated[str, typer.Option(metavar="COLLECTION", help=COLLECTION_HELP)]
 StoreFolder = Annotated[
     str | None,
     typer.Option(
@@ -120,7 +114,7 @@ SkipFailed = Annotated[
 def evaluate(
     predictions: PredictionFiles,
     *,
-    collection: CollectionName,
+    collection: CollectionOption,
     store: StoreFolder = None,
     unit: UnitChoice = Unit.sqrt_area,
     normalization: OldUnit = None,

@@ -11,6 +11,7 @@ import typer
 
 from finsler import data
 from finsler.cli.cluster_options import WorkerOptions, progress_bar, say_failed, say_notes
+from finsler.cli.collection_options import CollectionName
 from finsler.cli.options import AsJson, stack_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.cluster import Workers
@@ -18,14 +19,6 @@ from finsler.data import Collection, PreparationError, PrepareConfig, Prepared, 
 from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location
 
-CollectionName = Annotated[
-    str,
-    typer.Argument(
-        metavar="COLLECTION",
-        help="A folder, or a kind and a folder: faust_r:PATH, scape_r:PATH, tosca_r:PATH:cat,"
-        " shrec16:PATH:cuts:cat, pack:FILE, synthetic:humanoid.",
-    ),
-]
 StoreFolder = Annotated[
     str,
     typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from finsler.cli.collection_options import COLLECTION_HELP
 from finsler.cli.options import AsJson
 from finsler.cli.results import Overwrite
 from finsler.cli.train import Device, DeviceChoice
@@ -26,9 +27,8 @@ CollectionName = Annotated[
     str,
     typer.Argument(
         metavar="COLLECTION",
-        help="As for `finsler prepare`: faust_r:PATH, pack:FILE, synthetic:humanoid, ...; for"
-        " cuts and holes tosca_r:PATH (partial shapes are made), shrec16:PATH, or a folder with"
-        " one packed file for each category.",
+        help=f"{COLLECTION_HELP} For cuts and holes also tosca_r:PATH (partial shapes are made),"
+        " shrec16:PATH, or a folder with one packed file for each category.",
     ),
 ]
 OutFolder = Annotated[

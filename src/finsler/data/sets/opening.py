@@ -58,6 +58,9 @@ DATA_SETS = {
     "synthetic": DataSet(("SPECIES",), synthetic_collection),
 }
 
+# How each is named, for help and messages.
+FORMS = ", ".join(":".join((name, *kind.form)) for name, kind in DATA_SETS.items())
+
 
 @dataclass(frozen=True)
 class LocatedSet:
