@@ -15,6 +15,7 @@ from finsler.analysis.spectrum import spectrum
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
 from finsler.frames.oriented import OrientedField, oriented_field
+from finsler.mesh.arguments import checked, require_field_types, require_one_of, require_whole
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric, require_anisotropy
 from finsler.metric.recipes import curvature_strength, tau_of_strength
@@ -93,6 +94,7 @@ class OperatorSpec:
     field_alpha: float = 0.0
 
     def __post_init__(self) -> None:
+        require_field_types(self)
         require_one_of(self.kind, KINDS, "kind")
         require_one_of(self.omega, OMEGAS, "omega")
         require_one_of(self.normalization, NORMALIZATIONS, "normalization")
@@ -105,11 +107,12 @@ class OperatorSpec:
         require_whole(self.angles, 1, MOST_ANGLES, "angles")
         require_one_of(self.field, FIELDS, "field")
         require_peclet(self.peclet)
-        require_anisotropy(self.field_alpha)
+        require_anisotropy(self.field_alpha, "field_alpha")
         if self.kind == "mixed" and self.angles % 2:
             raise InputError(f"angles is {self.angles}; a mixed stack needs an even number")
 
     @classmethod
+    @checked
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The spec of a record, its own or one with all fields; what is not named has defaults.
 
@@ -138,6 +141,7 @@ class OperatorSpec:
         """Whether some of the operators have a drift."""
         return self.kind in ("directed", "mixed")
 
+    @checked
     def oriented_field(self, mesh: TriMesh) -> OrientedField:
         """The field that a drift is measured from."""
         pairs = spectrum(lbo(mesh), min(_FIELD_PAIRS, mesh.n_vertices))
@@ -147,10 +151,12 @@ class OperatorSpec:
         signature = pairs.eigenvectors**2 @ np.exp(-time * np.maximum(pairs.eigenvalues, 0.0))
         return oriented_field(mesh, np.log(signature))
 
+    @checked
     def frames(self, mesh: TriMesh) -> FaceFrames:
         """The principal frames that the anisotropy is measured in."""
         return principal_frames(mesh, smoothing=self.smoothing)
 
+    @checked
     def tau_field(self, mesh: TriMesh) -> float | FloatArray:
         """The τ of the metric: a number, or one number a face where ω's strength varies."""
         if self.kind != "flbo":
@@ -162,6 +168,7 @@ class OperatorSpec:
         )
         return tau_of_strength(mesh, strength, alpha=self.alpha)
 
+    @checked
     def metric(
         self, mesh: TriMesh, theta: float = 0.0, *, frames: FaceFrames | None = None
     ) -> RandersMetric:
@@ -183,12 +190,14 @@ class OperatorSpec:
         tau = self.tau_field(mesh)
         return RandersMetric.from_curvature(mesh, frames, alpha=self.alpha, tau=tau, theta=theta)
 
+    @checked
     def laplacian(
         self, mesh: TriMesh, theta: float = 0.0, *, frames: FaceFrames | None = None
     ) -> Laplacian:
         """The operator at an angle in radians."""
         return laplacian(mesh, self.metric(mesh, theta, frames=frames).diffusivity())
 
+    @checked
     def stack(
         self,
         mesh: TriMesh,
@@ -208,21 +217,7 @@ class OperatorSpec:
             return directed_stack(self.oriented_field(mesh), directions=wanted, **options)
         return angle_stack(self.metric(mesh, frames=frames), angles=wanted)
 
+    @checked
     def chebyshev(self, mesh: TriMesh, angles: int | ArrayLike | None = None) -> ChebyshevOperators:
         """The operators of `stack`, rescaled to [−1, 1] for Chebyshev filters."""
         return chebyshev_operators(self.stack(mesh, angles), normalization=self.normalization)
-
-
-def require_one_of(value: object, names: tuple[str, ...], argument: str) -> None:
-    """Raise unless the value is one of the names."""
-    if value not in names:
-        listed = ", ".join(f'"{name}"' for name in names[:-1])
-        raise InputError(f'{argument} must be {listed} or "{names[-1]}", not {value!r}')
-
-
-def require_whole(value: object, least: int, most: int, argument: str) -> None:
-    """Raise unless the value is a whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{argument} is {value!r}; it must be a whole number")
-    if not least <= value <= most:
-        raise InputError(f"{argument} is {value}; it must lie between {least} and {most}")

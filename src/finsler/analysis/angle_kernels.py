@@ -13,6 +13,7 @@ from finsler.analysis.heat import heat_kernel
 from finsler.analysis.kernels import chebyshev_filter, chebyshev_polynomial, convolution_kernel
 from finsler.analysis.spectrum import spectrum
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked, require_field_types
 from finsler.operator.angles import AngleStack
 from finsler.operator.rescale import chebyshev_operators
 from finsler.typing import FloatArray
@@ -23,36 +24,47 @@ MOST_ORDER = 10_000
 
 @dataclass(frozen=True)
 class KernelFilter:
-    """A filter by its name: `chebyshev` with an order, or `heat` with a time as a share of area."""
+    """A filter by its name: `chebyshev` with an order, or `heat` with a time as a share of area.
+
+    Raises
+    ------
+    InputError
+        Another name, a number that is negative or not finite, or an order that is no whole number
+        or too large.
+    """
 
     name: str
     number: float
 
+    def __post_init__(self) -> None:
+        require_field_types(self)
+        heat = self.name == "heat" and 0.0 <= self.number < math.inf
+        if not heat and not (self.name == "chebyshev" and self.number in range(MOST_ORDER + 1)):
+            raise InputError(
+                f"the filter is {f'{self.name}:{self.number}'!r}; it must be chebyshev:ORDER with a"
+                f" whole number of at most {MOST_ORDER}, or heat:TIME with a number that is 0 or"
+                " more"
+            )
+
     @classmethod
+    @checked
     def parse(cls, text: str) -> KernelFilter:
         """Read "chebyshev:5" or "heat:0.01".
 
         Raises
         ------
         InputError
-            Another name, a number that is negative or not finite, or an order that is no whole
-            number or too large.
+            As for the filter itself, or no number.
         """
         name, _, number = text.partition(":")
         try:
             value = float(number)
         except ValueError:
             value = math.nan
-        if name == "heat" and 0.0 <= value < math.inf:
-            return cls(name, value)
-        if name == "chebyshev" and value in range(MOST_ORDER + 1):
-            return cls(name, value)
-        raise InputError(
-            f"the filter is {text!r}; it must be chebyshev:ORDER with a whole number of at most"
-            f" {MOST_ORDER}, or heat:TIME with a number that is 0 or more"
-        )
+        return cls(name, value)
 
 
+@checked
 def angle_kernels(
     stack: AngleStack,
     filter: KernelFilter,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from finsler.analysis.arguments import vertex_set
 from finsler.analysis.eikonal import Eikonal
 from finsler.analysis.randers_heat import RandersHeat
 from finsler.compute.memory import require
 from finsler.errors import InputError
-from finsler.metric.arguments import without_mesh
+from finsler.mesh.arguments import vertex_set, without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray
 

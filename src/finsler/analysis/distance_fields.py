@@ -12,6 +12,7 @@ from finsler.analysis.distance import randers_distance
 from finsler.analysis.geodesic import geodesic_distance
 from finsler.analysis.paths import GeodesicPath, geodesic_path
 from finsler.analysis.randers_heat import RandersHeat
+from finsler.mesh.arguments import checked
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray
@@ -46,6 +47,7 @@ class DistanceField:
         """ "to" or "from": how the sources are spoken of."""
         return "to" if self.reverse else "from"
 
+    @checked
     def path_ends(self, target: int) -> tuple[int, int]:
         """First and last vertex of the path; of several sources, the one that it meets."""
         assert self.path is not None
@@ -55,6 +57,7 @@ class DistanceField:
         return (target, met) if self.reverse else (met, target)
 
 
+@checked
 def distance_fields(
     metric: RandersMetric,
     sources: Sequence[int],

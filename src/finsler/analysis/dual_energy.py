@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from finsler.analysis.arguments import vertex_functions
 from finsler.errors import InputError
+from finsler.mesh.arguments import vertex_functions, without_mesh
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
 from finsler.mesh.trimesh import TriMesh
-from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric, require_below_one
 from finsler.operator.laplacian import Laplacian
 from finsler.operator.stiffness import assemble
@@ -149,7 +148,7 @@ def _fundamental_tensor(dual: RandersMetric, p: FloatArray) -> FloatArray:
 
 def vertex_function(mesh: TriMesh, values: ArrayLike, name: str) -> FloatArray:
     """One checked function (n,)."""
-    function = vertex_functions(values, mesh.n_vertices)
+    function = vertex_functions(values, mesh.n_vertices, name)
     if function.ndim != 1:
         raise InputError(f"{name} must be one function, ({mesh.n_vertices},), not {function.shape}")
     return function

@@ -19,10 +19,10 @@ from scipy import sparse
 
 from finsler.analysis.dual_energy import DualEnergy, vertex_function
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import without_mesh
 from finsler.mesh.measures import vertex_areas
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
-from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.solvers import factorise
 from finsler.typing import FloatArray

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from finsler.analysis.arguments import vertex_set
 from finsler.compute.memory import require
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import checked, vertex_set
 from finsler.mesh.measures import require_usable_faces
 from finsler.mesh.topology import nonmanifold_edges, nonmanifold_vertices, vertex_components
 from finsler.mesh.trimesh import TriMesh
@@ -20,6 +20,7 @@ from finsler.typing import FloatArray, IntArray
 _FromSet = Callable[[IntArray], FloatArray]
 
 
+@checked
 def geodesic_distance(
     mesh: TriMesh, sources: ArrayLike, *, method: str = "heat", each: bool = False
 ) -> FloatArray:
@@ -57,6 +58,7 @@ def geodesic_distance(
     return np.stack(columns, axis=1)
 
 
+@checked
 def geodesic_matrix(
     mesh: TriMesh,
     sources: ArrayLike | None = None,
@@ -87,7 +89,7 @@ def geodesic_matrix(
     every = np.arange(mesh.n_vertices) if sources is None else sources
     points = vertex_set(every, mesh.n_vertices)
     size = len(points) * mesh.n_vertices * np.dtype(dtype).itemsize / 2**30
-    if size > memory:
+    if not size <= memory:
         raise InputError(
             f"{len(points):,} x {mesh.n_vertices:,} distances need {size:.1f} GiB, above"
             f" memory={memory:g}; ask for fewer sources at a time, or raise it"

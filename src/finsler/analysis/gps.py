@@ -6,9 +6,11 @@ import numpy as np
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.typing import FloatArray
 
 
+@checked
 def gps(spectrum: Spectrum) -> FloatArray:
     """Σ_k φ_k(x)²/λ_k over the eigenvalues above zero, (n,), in units of nothing.
 

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.kernels import convolution_kernel
-from finsler.analysis.spectrum import Spectrum
+from finsler.analysis.spectrum import Spectrum, scaled_rows
 from finsler.compute.memory import choose
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked, vertex_functions, vertex_indices, without_mesh
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
-from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
@@ -28,6 +27,7 @@ _LONG = 1e6
 _LONGEST = 1e12
 
 
+@checked
 def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
     """Heat kernel k_t(x, y) = Σ_i e^{−λ_i t} φ_i(x) φ_i(y) at time t ≥ 0.
 
@@ -39,20 +39,28 @@ def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
     InputError
         A time that is negative or not finite; a vertex that does not exist, or none.
     """
-    time = _one_time(t)
-    return convolution_kernel(spectrum, lambda values: _decay(values, time), sources)
+    time, n = _one_time(t), len(spectrum.eigenvectors)
+    return convolution_kernel(
+        spectrum, lambda values: _decay(values, time), vertex_indices(sources, n, "sources")
+    )
 
 
+@checked
 def averaged_heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
     """∫₀ᵗ k_s ds = Σ_i (1 − e^{−λ_i t})/λ_i φ_i(x) φ_i(y), with t for λ_i = 0 (paper Eq. 27 to 29).
 
     What a source that burns steadily from time 0 to t leaves behind; divide by t for the mean
     kernel. Shapes and errors as for [`heat_kernel`][finsler.heat_kernel].
     """
-    time = _one_time(t)
-    return convolution_kernel(spectrum, lambda values: _averaged_decay(values, time), sources)
+    time, n = _one_time(t), len(spectrum.eigenvectors)
+    return convolution_kernel(
+        spectrum,
+        lambda values: _averaged_decay(values, time),
+        vertex_indices(sources, n, "sources"),
+    )
 
 
+@checked
 def diffuse(
     operator: Laplacian | Spectrum,
     u0: ArrayLike,
@@ -96,16 +104,18 @@ def diffuse(
     """
     times = _checked_times(t)
     if isinstance(operator, Spectrum):
-        start = operator.coefficients(u0)
+        start = operator.coefficients(vertex_functions(u0, len(operator.eigenvectors), "u0"))
         later = [scaled_rows(_decay(operator.eigenvalues, s), start) for s in np.atleast_1d(times)]
         states = [operator.synthesise(c) for c in later]
     else:
+        u = vertex_functions(u0, len(operator.mass), "u0")
         states = [
-            diffuser(operator, s, steps=steps, solver=solver)(u0) for s in np.atleast_1d(times)
+            diffuser(operator, s, steps=steps, solver=solver)(u) for s in np.atleast_1d(times)
         ]
     return states[0] if times.ndim == 0 else np.stack(states)
 
 
+@checked
 def diffuser(
     laplacian: Laplacian, t: float, *, steps: int = 1, solver: str = "auto"
 ) -> Callable[[ArrayLike], FloatArray]:
@@ -202,7 +212,7 @@ def finsler_flow(
             f"the spectrum has {len(spectrum.eigenvectors)} vertices, the metric's mesh"
             f" {mesh.n_vertices}; take that of the metric's operator"
         )
-    start = spectrum.coefficients(u0)
+    start = spectrum.coefficients(vertex_functions(u0, mesh.n_vertices, "u0"))
     source = spectrum.eigenvectors.T @ _drift_load(metric)
     states = []
     for time in np.atleast_1d(times):

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
-from finsler.analysis.arguments import scaled_rows, vertex_functions, vertex_indices
-from finsler.analysis.spectrum import Spectrum
+from finsler.analysis.spectrum import Spectrum, scaled_rows
 from finsler.compute.memory import require
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked, vertex_functions, vertex_indices
 from finsler.operator.rescale import ChebyshevOperators
 from finsler.typing import FloatArray
 
 Filter = Callable[[FloatArray], ArrayLike]
 
 
+@checked
 def convolution_kernel(spectrum: Spectrum, filter: Filter, vertex: ArrayLike) -> FloatArray:
     """The kernel centred at a vertex x: g_x(y) = Σ_i ĝ(λ_i) φ_i(x) φ_i(y) (paper Eq. 10).
 
@@ -52,12 +53,13 @@ def convolution_kernel(spectrum: Spectrum, filter: Filter, vertex: ArrayLike) ->
     >>> int(kernel.argmax()), round(float(pairs.mass @ kernel), 6)
     (7, 1.0)
     """
-    points = vertex_indices(vertex, len(spectrum.eigenvectors))
+    points = vertex_indices(vertex, len(spectrum.eigenvectors), "vertex")
     return spectrum.synthesise(
         scaled_rows(_weights(filter, spectrum), spectrum.eigenvectors[points].T)
     )
 
 
+@checked
 def convolve(
     spectra: Spectrum | Sequence[Spectrum],
     functions: ArrayLike,
@@ -95,6 +97,7 @@ def convolve(
     return np.asarray(sum(parts[1:], start=parts[0]))
 
 
+@checked
 def chebyshev_polynomial(order: int, lambda_max: float) -> Filter:
     """The filter λ ↦ T_order(2λ/λ_max − 1), for 0 ≤ λ ≤ λ_max.
 
@@ -124,6 +127,7 @@ def chebyshev_polynomial(order: int, lambda_max: float) -> Filter:
     return polynomial
 
 
+@checked
 def chebyshev_filter(
     operator: sparse.csr_array | ChebyshevOperators,
     functions: ArrayLike,

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from finsler.analysis.arguments import vertex_set
 from finsler.analysis.eikonal import opposite_corners, trusted_share, typical_jump, update_geometry
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import vertex_set, without_mesh
 from finsler.mesh.health import warn_of
 from finsler.mesh.topology import edges, nonmanifold_edges
-from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray, IntArray
 
@@ -88,7 +87,7 @@ def geodesic_path(
     if values.shape != (mesh.n_vertices,):
         raise InputError(f"distance must have shape ({mesh.n_vertices},), not {values.shape}")
     ends = vertex_set(sources, mesh.n_vertices)
-    goal = int(vertex_set(target, mesh.n_vertices)[0])
+    goal = int(vertex_set(target, mesh.n_vertices, "target")[0])
     if not np.isfinite(values[goal]):
         raise InputError(f"vertex {goal} cannot be reached: its distance is infinite")
     values = values.copy()

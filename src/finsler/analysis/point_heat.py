@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from finsler.analysis.arguments import vertex_indices
 from finsler.analysis.heat import diffuse, finsler_flow
 from finsler.analysis.spectrum import spectrum
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import checked, real_array, vertex_functions, vertex_indices
 from finsler.mesh.measures import require_usable_faces, surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -29,6 +29,7 @@ def unit_area(mesh: TriMesh) -> TriMesh:
     return TriMesh(mesh.vertices / np.sqrt(surface_area(mesh)), mesh.faces)
 
 
+@checked
 def point_heat(mass: FloatArray, sources: list[int], amount: float = 1.0) -> FloatArray:
     """Heat (n,) shared evenly by the sources, whose mean over the surface is `amount`.
 
@@ -37,7 +38,10 @@ def point_heat(mass: FloatArray, sources: list[int], amount: float = 1.0) -> Flo
     InputError
         A vertex that does not exist, or an amount that is not finite.
     """
-    vertex_indices(sources, len(mass))
+    mass = real_array(mass, "mass")
+    if mass.ndim != 1 or not mass.size or not (mass > 0.0).all():
+        raise InputError("mass must be an array (n,) of positive numbers, one a vertex")
+    vertex_indices(sources, len(mass), "sources")
     if not np.isfinite(amount):
         raise InputError(f"amount is {amount}; it must be finite")
     heat = np.zeros_like(mass)
@@ -45,6 +49,7 @@ def point_heat(mass: FloatArray, sources: list[int], amount: float = 1.0) -> Flo
     return heat
 
 
+@checked
 def heat_flow(
     operator: Laplacian,
     start: FloatArray,
@@ -67,6 +72,7 @@ def heat_flow(
     ConvergenceError
         When it is called: a time so large that rounding changes the amount of heat.
     """
+    start = vertex_functions(start, len(operator.mass), "start")
     if k is None:
         if drift is not None:
             raise InputError("the Finsler heat equation is solved on eigenpairs; give k")

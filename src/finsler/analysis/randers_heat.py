@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from finsler.analysis.arguments import vertex_set
 from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError
+from finsler.mesh.arguments import checked, vertex_set, without_mesh
 from finsler.mesh.measures import TangentBasis, face_areas, hat_gradients, require_usable_faces
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
-from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.drift import DriftOperator, default_epsilon, drift_operator
 from finsler.solvers import Solve, factorise, factorise_unsymmetric, iterate, iterate_decaying
@@ -103,6 +102,7 @@ class RandersHeat:
             transposed = sparse.csr_array(matrix.T)
             self._solvers = iterate_decaying(matrix), iterate_decaying(transposed)
 
+    @checked
     def distance(
         self, sources: ArrayLike, *, reverse: bool = False, each: bool = False
     ) -> FloatArray:

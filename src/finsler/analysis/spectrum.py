@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
-from finsler.analysis.arguments import scaled_rows, vertex_functions
 from finsler.analysis.lanczos import block_lanczos
 from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import checked, require_positive, require_seed, vertex_functions
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
 from finsler.typing import FloatArray
@@ -52,6 +52,7 @@ class Spectrum:
     residuals: FloatArray
     solver: str = "direct"
 
+    @checked
     def coefficients(self, functions: ArrayLike) -> FloatArray:
         """Fourier coefficients Φᵀ S f, (k,) of a function (n,) or (k, c) of functions (n, c).
 
@@ -64,6 +65,7 @@ class Spectrum:
         weighted = self.mass @ f if sparse.issparse(self.mass) else scaled_rows(self.mass, f)
         return np.asarray(self.eigenvectors.T @ weighted)
 
+    @checked
     def synthesise(self, coefficients: ArrayLike) -> FloatArray:
         """The function Φ c, (n,) or (n, c), with the given coefficients (k,) or (k, c).
 
@@ -82,6 +84,12 @@ class Spectrum:
         return np.asarray(self.eigenvectors @ c)
 
 
+def scaled_rows(weights: FloatArray, rows: FloatArray) -> FloatArray:
+    """Rows of (k,) or (k, c) times their weights (k,)."""
+    return (weights * rows.T).T
+
+
+@checked
 def spectrum(
     laplacian: Laplacian,
     k: int = 100,
@@ -131,6 +139,8 @@ def spectrum(
     >>> (spectrum(lbo(primitives.sphere(20)), k=9).eigenvalues.round(1) + 0.0).tolist()
     [0.0, 2.0, 2.0, 2.0, 6.0, 6.0, 6.0, 6.0, 6.0]
     """
+    require_seed(seed)
+    require_positive(tolerance, "tolerance")
     n = len(laplacian.mass)
     if not 1 <= k <= n:
         raise InputError(f"k is {k}; it must lie in 1..{n}, the number of vertices")

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from finsler.analysis.arguments import vertex_indices
 from finsler.analysis.distance_fields import (
     DistanceField,
     distance_fields,
@@ -45,6 +44,7 @@ from finsler.cli.results import (
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh
+from finsler.mesh.arguments import vertex_indices
 from finsler.metric import RandersMetric
 from finsler.spec import OperatorSpec
 from finsler.view import save_figure

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from finsler.analysis.arguments import vertex_indices
 from finsler.analysis.point_heat import heat_flow, point_heat, unit_area
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
@@ -42,6 +41,7 @@ from finsler.cli.results import (
 )
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh
+from finsler.mesh.arguments import vertex_indices
 from finsler.metric import RandersMetric
 from finsler.operator import Laplacian
 from finsler.spec import OperatorSpec

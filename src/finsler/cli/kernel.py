@@ -9,7 +9,6 @@ import numpy as np
 import typer
 
 from finsler.analysis.angle_kernels import KernelFilter, angle_kernels
-from finsler.analysis.arguments import vertex_indices
 from finsler.cli.limits import MemoryLimit, SolverChoice, chosen_solver
 from finsler.cli.options import (
     AsJson,
@@ -33,6 +32,7 @@ from finsler.cli.results import (
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import load_mesh
+from finsler.mesh.arguments import vertex_indices
 from finsler.spec import OperatorSpec
 from finsler.typing import FloatArray
 from finsler.view.surfaces import figure_kernels, nearest_vertex

@@ -17,10 +17,11 @@ from finsler.descriptors.shot import MOST_BINS, shot, shot_frames, shot_radius
 from finsler.descriptors.wks import wks
 from finsler.errors import InputError
 from finsler.mesh import primitives
+from finsler.mesh.arguments import require_one_of, require_whole
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
-from finsler.spec import OperatorSpec, require_one_of, require_whole
+from finsler.spec import OperatorSpec
 from finsler.storage.hashing import content_key
 from finsler.typing import FloatArray, IntArray
 

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from finsler.analysis.spectrum import Spectrum
 from finsler.compute.memory import require
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.typing import FloatArray
 
 # Values of each spectrum, at most: far more than there are eigenvalues.
 MOST_VALUES = 100_000
 
 
+@checked
 def hks(
     spectra: Spectrum | Sequence[Spectrum], times: ArrayLike | None = None, *, count: int = 16
 ) -> FloatArray:
@@ -85,7 +87,7 @@ def spectra_of(spectra: Spectrum | Sequence[Spectrum]) -> list[Spectrum]:
     """One spectrum or several on the same vertices as a list that is not empty."""
     given = [spectra] if isinstance(spectra, Spectrum) else list(spectra)
     if not given:
-        raise InputError("there is no spectrum; give one, or one for each angle")
+        raise InputError("spectra is empty: there is no spectrum; give one, or one for each angle")
     sizes = sorted({len(spectrum.eigenvectors) for spectrum in given})
     if len(sizes) > 1:
         raise InputError(f"the spectra have {sizes} vertices; all must belong to one surface")

@@ -31,6 +31,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from finsler.compute.memory import require
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, surface_area, vertex_normals
 from finsler.mesh.topology import inconsistent_edges
@@ -66,6 +67,7 @@ class ShotFrames:
     neighbors: IntArray
 
 
+@checked
 def shot(
     mesh: TriMesh,
     *,
@@ -154,6 +156,7 @@ def _check(mesh: TriMesh, bins: int, frames: ShotFrames | None, dtype: np.dtype[
     require("shot", mesh.n_vertices, channels=32 * (bins + 1), itemsize=dtype.itemsize)
 
 
+@checked
 def shot_frames(
     mesh: TriMesh, *, radius: float, min_neighbors: int = 5, as_released: bool = False
 ) -> ShotFrames:
@@ -187,6 +190,7 @@ def shot_frames(
     return ShotFrames(axes, neighbors)
 
 
+@checked
 def shot_radius(mesh: TriMesh, share: float = 0.09) -> float:
     """A radius for [`shot`][finsler.shot] that follows the size of the surface: share · √area.
 

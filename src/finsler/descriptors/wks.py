@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from finsler.analysis.spectrum import Spectrum
 from finsler.descriptors.hks import positive_eigenvalues, require_values, spectra_of
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.typing import FloatArray
 
 # Width of a band in units of the spacing of energies, as Aubry et al. choose it.
 _WIDTH = 7.0
 
 
+@checked
 def wks(
     spectra: Spectrum | Sequence[Spectrum],
     energies: ArrayLike | None = None,

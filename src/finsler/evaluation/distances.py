@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from finsler.analysis.arguments import vertex_set
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.compute.cluster import Pool, Workers, opened
 from finsler.errors import InputError
+from finsler.mesh.arguments import vertex_set
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.storage.hashing import content_key

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, require_usable_faces, vertex_areas, vertex_normals
 from finsler.mesh.topology import edges, inconsistent_edges, nonmanifold_edges
@@ -38,6 +39,7 @@ class Curvature:
     normal: FloatArray
 
 
+@checked
 def normal_cycle(mesh: TriMesh, *, smoothing: int = 10) -> FloatArray:
     """Curvature tensor of the normal cycle per vertex, (n, 3, 3).
 
@@ -96,6 +98,7 @@ def normal_cycle(mesh: TriMesh, *, smoothing: int = 10) -> FloatArray:
     return tensor
 
 
+@checked
 def principal_curvature(mesh: TriMesh, *, smoothing: int = 10) -> Curvature:
     """Principal curvatures and directions per vertex, from the normal cycle.
 

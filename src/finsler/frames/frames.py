@@ -12,6 +12,7 @@ from scipy.sparse import csgraph
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.curvature import line_field, normal_cycle
+from finsler.mesh.arguments import checked, one_number
 from finsler.mesh.measures import (
     TangentBasis,
     face_areas,
@@ -60,6 +61,7 @@ class FaceFrames:
     confidence: FloatArray
 
     @classmethod
+    @checked
     def from_directions(cls, mesh: TriMesh, u_max: ArrayLike) -> FaceFrames:
         """Frames whose first axis is the given direction (m, 3), projected into each face.
 
@@ -92,9 +94,11 @@ class FaceFrames:
         """The tangent basis (û_M, û_m), in which 2×2 tensors of this frame are written."""
         return TangentBasis(self.u_max, self.u_min)
 
+    @checked
     def rotated(self, theta: float) -> FaceFrames:
         """Frames turned by theta around the normal, counter-clockwise seen from outside."""
-        c, s = np.cos(theta), np.sin(theta)
+        angle = one_number(theta, "theta")
+        c, s = np.cos(angle), np.sin(angle)
         return FaceFrames(
             self.mesh,
             c * self.u_max + s * self.u_min,
@@ -104,6 +108,7 @@ class FaceFrames:
         )
 
 
+@checked
 def principal_frames(mesh: TriMesh, *, smoothing: int = 10) -> FaceFrames:
     """Frames of the principal curvature directions, usable on every face.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked, one_number
 from finsler.mesh.measures import TangentBasis, face_areas, face_basis, face_normals, hat_gradients
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
@@ -62,12 +63,15 @@ class OrientedField:
         """Components (m, 2) of e in `basis`."""
         return self.basis.coordinates(self.vectors)
 
+    @checked
     def turned(self, theta: float) -> OrientedField:
         """R_θ e: turned around the normal, counter-clockwise seen from outside."""
+        angle = one_number(theta, "theta")
         across = np.cross(face_normals(self.mesh), self.vectors)
-        return OrientedField(self.mesh, np.cos(theta) * self.vectors + np.sin(theta) * across)
+        return OrientedField(self.mesh, np.cos(angle) * self.vectors + np.sin(angle) * across)
 
     @classmethod
+    @checked
     def from_vectors(cls, mesh: TriMesh, vectors: ArrayLike) -> OrientedField:
         """A field of one's own, (m, 3): projected into the faces; longer vectors get length 1.
 
@@ -89,6 +93,7 @@ class OrientedField:
         return cls(mesh, tangent / np.maximum(length, 1.0))
 
 
+@checked
 def oriented_field(mesh: TriMesh, scalar: ArrayLike) -> OrientedField:
     """e = ∇f / √(‖∇f‖² + δ²), the direction in which a function f rises.
 

@@ -19,7 +19,6 @@ from finsler.matching.refine import (
     SAMPLES,
     Refined,
     basis_sizes,
-    checked_map,
     checked_trust,
     last_step,
     points_of,
@@ -38,6 +37,7 @@ from finsler.matching.surfaces import (
     total_area,
 )
 from finsler.matching.verdict import Verdict, verdict
+from finsler.mesh.arguments import checked, checked_map, require_seed
 from finsler.mesh.repair import Repair
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, lbo
@@ -97,6 +97,7 @@ class Match:
     verdict: Verdict
 
 
+@checked
 def match(
     mesh_1: TriMesh,
     mesh_2: TriMesh,
@@ -144,6 +145,7 @@ def match(
     """
     pair = _Pair.of(mesh_1, mesh_2, partial)
     size = basis_size(k, pair.unit_1, pair.unit_2)
+    require_seed(seed)
     if initial is None:
         if keep or trust is not None:
             raise InputError("keep and trust are for an initial map, and none is given")
@@ -188,7 +190,7 @@ class _Pair:
     ) -> tuple[IntArray, FloatArray]:
         """A map of the meshes as given and its trust, between the repaired ones."""
         n_1 = self.mesh_1.n_vertices
-        start = checked_map(initial, n_1, self.mesh_2.n_vertices)
+        start = checked_map(initial, n_1, self.mesh_2.n_vertices, "initial")
         source = self.repaired_1.vertex_source
         target = _new_vertices(self.mesh_2, self.repaired_2)[start[source]]
         return target, checked_trust(trust, n_1)[source]

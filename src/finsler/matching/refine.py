@@ -13,6 +13,7 @@ from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.matching.functional import embeddings, pull_back, vertex_map
 from finsler.matching.nearest import nearest_rows
+from finsler.mesh.arguments import checked_map, real_array
 from finsler.typing import FloatArray, IntArray
 
 # Vertices of each surface that take part before the last step.
@@ -169,24 +170,11 @@ def sampled(points: Points, count: int, rng: np.random.Generator) -> Points:
     return Points(points.basis[chosen], np.full(count, total / count), features)
 
 
-def checked_map(map_12: ArrayLike, n_1: int, n_2: int) -> IntArray:
-    """A vertex map (n_1,) into n_2 vertices."""
-    values: NDArray[Any] = np.asarray(map_12)
-    if values.shape != (n_1,) or values.dtype.kind not in "iu":
-        raise InputError(
-            f"the map has shape {values.shape} and type {values.dtype}; it must name one vertex for"
-            f" each of the {n_1} vertices of surface 1"
-        )
-    if values.min() < 0 or values.max() >= n_2:
-        raise InputError(f"the map names a vertex outside 0..{n_2 - 1}, those of surface 2")
-    return values.astype(np.int64)
-
-
 def checked_trust(trust: ArrayLike | None, n_1: int) -> FloatArray:
     """Weights (n_1,) of the vertices of a map; 1 where none are given."""
     if trust is None:
         return np.ones(n_1)
-    given = np.asarray(trust, dtype=np.float64)
+    given = real_array(trust, "trust", finite=False)
     if given.shape != (n_1,) or not (np.isfinite(given).all() and given.min() >= 0 < given.max()):
         raise InputError(
             f"trust has shape {given.shape}; it must be a finite number >= 0 for each of the {n_1}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.mesh.crossings import crossing_faces
 from finsler.mesh.measures import degenerate_faces, needle_faces, surface_area
 from finsler.mesh.repair import duplicate_faces, repair
@@ -26,7 +27,7 @@ from finsler.mesh.topology import (
     referenced_vertices,
     vertex_components,
 )
-from finsler.mesh.trimesh import TriMesh, require_mesh
+from finsler.mesh.trimesh import TriMesh
 
 __all__ = ["MeshHealth", "MeshWarning", "health"]
 
@@ -206,6 +207,7 @@ def _findings(counts: Mapping[str, int]) -> list[str]:
     ]
 
 
+@checked
 def health(mesh: TriMesh) -> MeshHealth:
     """Report on a mesh; nothing is changed.
 
@@ -217,7 +219,6 @@ def health(mesh: TriMesh) -> MeshHealth:
     >>> report.problems
     ['1 vertex without a face: no operator exists on such a mesh; repair drops them.']
     """
-    require_mesh(mesh)
     ends = mesh.vertices[edges(mesh).vertices]
     lengths = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
     lower, upper = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)

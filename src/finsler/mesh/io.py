@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finsler.errors import InputError
-from finsler.mesh.arguments import real_array
+from finsler.mesh.arguments import checked, real_array, require_type
 from finsler.mesh.formats import gltf, obj, off, ply, stl, vtk
 from finsler.mesh.formats.content import stored_bytes
-from finsler.mesh.trimesh import TriMesh, require_mesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.storage.files import write_bytes
 from finsler.typing import FloatArray
 
@@ -36,6 +36,7 @@ _WRITERS: dict[str, tuple[Callable[..., bytes], set[str]]] = {
 _LARGEST_COORDINATE = 1e75
 
 
+@checked
 def load_mesh(path: str | os.PathLike[str]) -> TriMesh:
     """Read a mesh from OFF, OBJ, PLY, STL, glTF or GLB, by the ending of the name.
 
@@ -49,7 +50,7 @@ def load_mesh(path: str | os.PathLike[str]) -> TriMesh:
         The file is missing, unknown, damaged, cut short, or holds no triangles; one sentence
         that begins with the path.
     """
-    path = _path(path)
+    path = Path(path)
     ending = _ending(path, _READABLE)
     try:
         data = _content(path)
@@ -88,8 +89,10 @@ def write_mesh(
     InputError
         Unknown ending, missing folder, or values that the format cannot hold.
     """
-    path = _path(path)
-    require_mesh(mesh)
+    require_type(path, "str | os.PathLike[str]", "path")
+    require_type(mesh, "TriMesh", "mesh")
+    require_type(scalars, "dict | None", "scalars")
+    path = Path(path)
     ending = _ending(path, tuple(_WRITERS))
     given: dict[str, Any] = {}
     if scalars:
@@ -104,12 +107,6 @@ def write_mesh(
     if ending in (".stl", ".glb") and np.abs(mesh.vertices).max() > np.finfo(np.float32).max:
         raise InputError(f"{path}: a coordinate overflows single precision; write a .ply file")
     write_bytes(path, write(mesh, **given))
-
-
-def _path(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path is {path!r}; it must be the path of a mesh file, as text or Path")
-    return Path(path)
 
 
 def _ending(path: Path, known: tuple[str, ...]) -> str:

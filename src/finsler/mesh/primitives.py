@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked, one_number, real_array, require_seed
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
 
+@checked
 def plane(
     nx: int = 20,
     ny: int = 20,
@@ -28,10 +30,12 @@ def plane(
     >>> plane(2, 3).n_faces
     12
     """
-    s, t, faces = _grid(nx, ny, periodic=(False, False), jitter=jitter, seed=seed)
+    s, t, faces = _grid({"nx": nx, "ny": ny}, (False, False), jitter, seed)
+    size = one_number(size[0], "size[0]"), one_number(size[1], "size[1]")
     return TriMesh(np.stack([size[0] * s, size[1] * t, np.zeros_like(s)], axis=1), faces)
 
 
+@checked
 def cylinder(
     n_around: int = 40,
     n_height: int = 20,
@@ -42,12 +46,14 @@ def cylinder(
     seed: int = 0,
 ) -> TriMesh:
     """Open cylinder around the z axis, from z = 0 to `height`; curvatures 1/radius and 0."""
-    s, t, faces = _grid(n_around, n_height, periodic=(True, False), jitter=jitter, seed=seed)
+    s, t, faces = _grid({"n_around": n_around, "n_height": n_height}, (True, False), jitter, seed)
+    radius, height = one_number(radius, "radius"), one_number(height, "height")
     angle = 2.0 * np.pi * s
     points = [radius * np.cos(angle), radius * np.sin(angle), height * t]
     return TriMesh(np.stack(points, axis=1), faces)
 
 
+@checked
 def torus(
     n_major: int = 60,
     n_minor: int = 24,
@@ -58,15 +64,16 @@ def torus(
     seed: int = 0,
 ) -> TriMesh:
     """Torus around the z axis; curvatures 1/minor and cos v / (major + minor cos v)."""
-    if not 0.0 < minor < major:
+    if not 0.0 < minor < major < np.inf:
         raise InputError(f"torus needs 0 < minor < major, not minor={minor}, major={major}")
-    s, t, faces = _grid(n_major, n_minor, periodic=(True, True), jitter=jitter, seed=seed)
+    s, t, faces = _grid({"n_major": n_major, "n_minor": n_minor}, (True, True), jitter, seed)
     u, v = 2.0 * np.pi * s, 2.0 * np.pi * t
     ring = major + minor * np.cos(v)
     points = [ring * np.cos(u), ring * np.sin(u), minor * np.sin(v)]
     return TriMesh(np.stack(points, axis=1), faces)
 
 
+@checked
 def sphere(frequency: int = 16, *, radius: float = 1.0) -> TriMesh:
     """Icosphere: each icosahedron face cut into frequency² triangles; 10 frequency² + 2 vertices.
 
@@ -74,32 +81,39 @@ def sphere(frequency: int = 16, *, radius: float = 1.0) -> TriMesh:
     162
     """
     points, faces = _icosphere(frequency)
-    return TriMesh(radius * points, faces)
+    return TriMesh(one_number(radius, "radius") * points, faces)
 
 
+@checked
 def ellipsoid(
     frequency: int = 16, *, axes: tuple[float, float, float] = (1.5, 1.0, 0.7)
 ) -> TriMesh:
     """Ellipsoid with the given half axes, the image of the icosphere."""
     points, faces = _icosphere(frequency)
-    return TriMesh(points * np.asarray(axes), faces)
+    return TriMesh(points * real_array(axes, "axes"), faces)
 
 
+@checked
 def bumpy_sphere(frequency: int = 16, *, amplitude: float = 0.25) -> TriMesh:
     """A sphere with smooth, asymmetric bumps: no symmetry, curvature of both signs."""
     points, faces = _icosphere(frequency)
     x, y, z = points.T
     bumps = np.sin(3 * x + 1) * np.cos(2 * y) + 0.5 * np.sin(4 * z - x) * np.cos(3 * y + 0.5)
-    return TriMesh(points * (1.0 + amplitude * bumps)[:, None], faces)
+    return TriMesh(points * (1.0 + one_number(amplitude, "amplitude") * bumps)[:, None], faces)
 
 
 def _grid(
-    nu: int, nv: int, *, periodic: tuple[bool, bool], jitter: float, seed: int
+    cells: dict[str, int], periodic: tuple[bool, bool], jitter: float, seed: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Parameters s, t in [0, 1] of a grid of nu × nv cells, and its faces (two a cell)."""
+    """Parameters s, t in [0, 1] of a grid of so many cells, and its faces (two a cell)."""
     least = [3 if wrapped else 1 for wrapped in periodic]
+    nu, nv = cells.values()
     if nu < least[0] or nv < least[1]:
-        raise InputError(f"the grid needs at least {least[0]} x {least[1]} cells, not {nu} x {nv}")
+        raise InputError(
+            f"the grid needs at least {least[0]} x {least[1]} cells, not {nu} x {nv}; raise"
+            f" {' or '.join(cells)}"
+        )
+    require_seed(seed)
     if not 0.0 <= jitter <= 0.45:
         raise InputError(f"jitter must lie in 0..0.45 so that no face folds over, not {jitter}")
     cols, rows = (n if wrapped else n + 1 for n, wrapped in zip((nu, nv), periodic, strict=True))

@@ -9,11 +9,12 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.mesh.measures import degenerate_faces
 from finsler.mesh.rows import first_equal_row
 from finsler.mesh.seams import flaps, halfedge_sides, obstructing_faces, repeated_rows, sewn_corners
 from finsler.mesh.topology import component_volumes, connected_labels, orientation
-from finsler.mesh.trimesh import TriMesh, require_mesh
+from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Repair", "repair"]
@@ -51,6 +52,7 @@ class Repair:
         return any(self.changes.values())
 
 
+@checked
 def repair(
     mesh: TriMesh,
     *,
@@ -99,7 +101,6 @@ def repair(
     >>> repair(soup).mesh, repair(soup).changes["merged_vertices"]
     (TriMesh(4 vertices, 2 faces), 2)
     """
-    require_mesh(mesh)
     steps = {name: value for name, value in locals().items() if name != "mesh"}
     done = again = _repair_once(mesh, _Steps(**steps))
     # What was closed or dropped may let another pass close more; the last one changes nothing.

@@ -74,15 +74,6 @@ def require_same_mesh(own: TriMesh, mesh: TriMesh, what: str) -> None:
         )
 
 
-def require_mesh(mesh: object, argument: str = "mesh") -> None:
-    """Raise unless the argument is a mesh."""
-    if not isinstance(mesh, TriMesh):
-        raise InputError(
-            f"{argument} is a {type(mesh).__name__}; it must be a TriMesh: take"
-            " finsler.load_mesh(path) or finsler.TriMesh(vertices, faces)"
-        )
-
-
 def _checked_vertices(values: ArrayLike) -> FloatArray:
     vertices = np.array(real_array(values, "vertices", finite=False))
     if vertices.ndim != 2 or vertices.shape[1] != 3:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames
-from finsler.mesh.arguments import one_number, per_face, real_array
+from finsler.mesh.arguments import checked, one_number, per_face, real_array
 from finsler.mesh.measures import TangentBasis, face_basis
 from finsler.mesh.trimesh import TriMesh, require_same_mesh
 from finsler.typing import FloatArray
@@ -59,6 +59,7 @@ class RandersMetric:
     omega: FloatArray
     basis: TangentBasis = field(repr=False)
 
+    @checked
     def __init__(
         self,
         mesh: TriMesh,
@@ -79,12 +80,14 @@ class RandersMetric:
             require_below_one(self.drift_squared())
 
     @classmethod
+    @checked
     def isotropic(cls, mesh: TriMesh) -> RandersMetric:
         """The surface's own metric: M = I, ω = 0."""
         m = mesh.n_faces
         return cls(mesh, np.broadcast_to(np.eye(2), (m, 2, 2)), np.zeros((m, 2)))
 
     @classmethod
+    @checked
     def from_curvature(
         cls,
         mesh: TriMesh,
@@ -126,6 +129,7 @@ class RandersMetric:
         )
 
     @classmethod
+    @checked
     def from_wind(
         cls, mesh: TriMesh, h: ArrayLike, wind: ArrayLike, *, basis: TangentBasis | None = None
     ) -> RandersMetric:
@@ -161,6 +165,7 @@ class RandersMetric:
         h = lam[:, None, None] * (self.M - outer)
         return h, -_apply(inverse_2x2(self.M), self.omega) / lam[:, None]
 
+    @checked
     def norm(self, vectors: ArrayLike) -> FloatArray:
         """F(v) of one vector a face, (m, 2) in `basis` or (m, 3); returns (m,)."""
         v = _tangent_vector(vectors, self.mesh, self.basis, "vectors")
@@ -218,14 +223,14 @@ def axis_vector(omega_axis: str) -> FloatArray:
     return np.array([1.0, 0.0]) if omega_axis == "max" else np.array([0.0, 1.0])
 
 
-def require_anisotropy(alpha: float) -> None:
+def require_anisotropy(alpha: float, name: str = "alpha") -> None:
     """Raise unless α is a finite number above −1, so that H_α is positive definite."""
     try:
-        usable = one_number(alpha, "alpha") > -1.0
+        usable = one_number(alpha, name) > -1.0
     except InputError as error:
-        raise InputError(f"alpha must be one finite number above -1: {error}") from error
+        raise InputError(f"{name} must be one finite number above -1: {error}") from error
     if not usable:
-        raise InputError(f"alpha is {alpha}; it must be a finite number above -1 (0 is isotropic)")
+        raise InputError(f"{name} is {alpha}; it must be a finite number above -1 (0 is isotropic)")
 
 
 def drift_squared(inverse: Any, omega: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from finsler.errors import InputError
 from finsler.frames.curvature import principal_curvature
+from finsler.mesh.arguments import checked
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import axis_vector, face_field, require_anisotropy
@@ -19,6 +20,7 @@ from finsler.typing import FloatArray
 _FLAT = 1e-9
 
 
+@checked
 def tau_of_strength(
     mesh: TriMesh,
     strength: float | FloatArray,
@@ -46,6 +48,7 @@ def tau_of_strength(
     return np.asarray(field / np.sqrt(along / (1.0 + alpha) + across))
 
 
+@checked
 def curvature_strength(
     mesh: TriMesh, *, peak: float = 0.9, where: str = "curved", smoothing: int = 10
 ) -> FloatArray:

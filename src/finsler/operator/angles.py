@@ -12,6 +12,7 @@ from scipy import sparse
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
+from finsler.mesh.arguments import checked, one_number, real_array
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric, distinct_rows
 from finsler.operator.laplacian import Laplacian
@@ -52,6 +53,7 @@ class AngleStack:
     drift: FloatArray | None = None
 
     @classmethod
+    @checked
     def join(cls, stacks: Sequence[AngleStack]) -> AngleStack:
         """Several stacks of one mesh as one, e.g. some angles anisotropic and some directed.
 
@@ -60,8 +62,8 @@ class AngleStack:
         InputError
             None, or stacks of different meshes.
         """
-        if not stacks:
-            raise InputError("there is no stack to join")
+        if len(stacks) == 0:
+            raise InputError("stacks is empty: there is no stack to join")
         first = stacks[0]
         for other in stacks[1:]:
             same = np.array_equal(first.indptr, other.indptr)
@@ -82,6 +84,7 @@ class AngleStack:
         )
 
     @classmethod
+    @checked
     def single(
         cls, laplacian: Laplacian, *, theta: float = 0.0, reference: Laplacian | None = None
     ) -> AngleStack:
@@ -94,7 +97,7 @@ class AngleStack:
         rows = np.repeat(np.arange(len(laplacian.mass)), np.diff(matrix.indptr))
         plain = laplacian if reference is None else reference
         return cls(
-            theta=np.array([theta]),
+            theta=np.array([one_number(theta, "theta")]),
             indptr=matrix.indptr.astype(np.int32),
             indices=matrix.indices.astype(np.int32),
             values=matrix.data[None],
@@ -112,6 +115,7 @@ class AngleStack:
         csr = (self.values[angle], self.indices, self.indptr)
         return Laplacian(sparse.csr_array(csr, shape=(n, n)), self.mass)
 
+    @checked
     def drift_matrix(self, angle: int) -> sparse.csr_array:
         """C of one operator, skew: zero where it has no drift."""
         n = len(self.mass)
@@ -122,6 +126,7 @@ class AngleStack:
         return (self[angle] for angle in range(len(self)))
 
 
+@checked
 def angle_stack(
     surface: TriMesh | RandersMetric,
     *,
@@ -152,7 +157,7 @@ def angle_stack(
     >>> stack.values.shape[0], np.degrees(stack.theta).tolist()
     (4, [0.0, 45.0, 90.0, 135.0])
     """
-    theta = angles_of(angles)
+    theta = angles_of(angles, "angles")
     if isinstance(surface, RandersMetric):
         if (alpha, frames, omega_axis) != (10.0, None, "max") or not np.array_equal(tau, 0.1):
             raise InputError(
@@ -205,13 +210,13 @@ def angle_coefficients(theta: FloatArray) -> FloatArray:
     return np.stack([np.ones_like(theta), np.cos(2.0 * theta), np.sin(2.0 * theta)], axis=1)
 
 
-def angles_of(angles: int | ArrayLike) -> FloatArray:
+def angles_of(angles: int | ArrayLike, name: str = "angles") -> FloatArray:
     """So many angles evenly spaced in [0, π), or the angles given."""
     if isinstance(angles, int | np.integer):
         if angles < 1:
-            raise InputError(f"angles must be at least 1, not {angles}")
+            raise InputError(f"{name} must be at least 1, not {angles}")
         return np.pi * np.arange(angles) / angles
-    theta = np.atleast_1d(np.asarray(angles, dtype=np.float64))
+    theta = np.atleast_1d(real_array(angles, name, finite=False))
     if theta.ndim != 1 or len(theta) == 0 or not np.isfinite(theta).all():
-        raise InputError("angles must be a count or a list of finite angles in radians")
+        raise InputError(f"{name} must be a count or a list of finite angles in radians")
     return theta

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from finsler.errors import ConvergenceError
+from finsler.mesh.arguments import checked
 from finsler.mesh.measures import face_basis
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
@@ -55,6 +56,7 @@ class DelaunayLaplacian:
     shortened: float
 
 
+@checked
 def delaunay_laplacian(
     mesh: TriMesh, diffusivity: ArrayLike, *, cover: bool = True
 ) -> DelaunayLaplacian:

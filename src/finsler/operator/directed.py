@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.oriented import OrientedField
+from finsler.mesh.arguments import checked
 from finsler.mesh.measures import face_areas, face_normals, hat_gradients
 from finsler.metric.randers import RandersMetric, require_anisotropy
 from finsler.operator.angles import AngleStack, angle_coefficients, angles_of, turning_tensors
@@ -23,6 +24,7 @@ from finsler.typing import FloatArray
 MOST_PECLET = 1.0
 
 
+@checked
 def directed_stack(
     field: OrientedField,
     *,
@@ -66,7 +68,7 @@ def directed_stack(
     """
     require_peclet(peclet)
     require_anisotropy(alpha)
-    theta = angles_of(directions) * (2.0 if np.ndim(directions) == 0 else 1.0)
+    theta = angles_of(directions, "directions") * (2.0 if np.ndim(directions) == 0 else 1.0)
     mesh, basis = field.mesh, field.basis
     require("stack", mesh.n_vertices, angles=2 * len(theta))
     x, y = field.coordinates.T
@@ -96,6 +98,7 @@ def require_peclet(peclet: float) -> None:
         )
 
 
+@checked
 def directed_metric(
     field: OrientedField, *, strength: float, alpha: float = 0.0, theta: float = 0.0
 ) -> RandersMetric:

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import without_mesh
 from finsler.mesh.measures import face_areas, hat_gradients
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
-from finsler.metric.arguments import without_mesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian, laplacian
 from finsler.typing import FloatArray

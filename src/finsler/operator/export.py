@@ -13,6 +13,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.operator.angles import AngleStack
 from finsler.storage.files import write_bytes
 from finsler.storage.npz import read_npz, write_npz
@@ -22,6 +23,7 @@ from finsler.storage.record import record
 _FIELDS = ("theta", "indptr", "indices", "values", "mass", "diagonal", "reference_diagonal")
 
 
+@checked
 def save_operators(
     path: str | os.PathLike[str], stack: AngleStack, config: Mapping[str, Any] | None = None
 ) -> list[Path]:
@@ -59,6 +61,7 @@ def operator_files(path: str | os.PathLike[str], count: int) -> list[Path]:
     return [target.with_name(f"{target.stem}_{name}.mtx") for name in names]
 
 
+@checked
 def load_operators(path: str | os.PathLike[str]) -> AngleStack:
     """Read the operators that [`save_operators`][finsler.save_operators] wrote to an npz file."""
     data = read_npz(path, _FIELDS, optional=("drift",))

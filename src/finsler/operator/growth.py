@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import checked, vertex_functions
 from finsler.typing import FloatArray
 
 # Accuracy of the eigenvalues, added to them.
@@ -29,7 +30,7 @@ def numerical_range(
     """
     if directions < 4 or directions % 2:
         raise InputError(f"directions is {directions}; it must be even and at least 4")
-    half = np.sqrt(np.asarray(mass, dtype=np.float64))
+    half = np.sqrt(_checked_mass(mass, operator))
     similar = sparse.diags_array(half) @ operator @ sparse.diags_array(1.0 / half)
     even, odd = 0.5 * (similar + similar.T), 0.5 * (similar - similar.T)
     phi = 2.0 * np.pi * np.arange(directions) / directions
@@ -40,6 +41,7 @@ def numerical_range(
     return np.asarray(np.exp(1j * phi) * (support + 1j * along))
 
 
+@checked
 def growth_bound(
     operator: sparse.csr_array, mass: FloatArray, order: int, *, directions: int = 32
 ) -> float:
@@ -61,13 +63,21 @@ def growth_bound(
     >>> growth_bound(sparse.csr_array([[0.5, 0.1], [0.1, -0.5]]), np.ones(2), 15)
     1.0
     """
-    flux = sparse.diags_array(np.asarray(mass, dtype=np.float64)) @ operator
+    mass = _checked_mass(mass, operator)
+    flux = sparse.diags_array(mass) @ operator
     if abs(flux - flux.T).max() <= 1e-13 * abs(flux).max():
         ends = numerical_range(operator, mass, directions=4).real
         return float(np.cosh(order * np.arccosh(max(1.0, np.abs(ends).max() - _MARGIN))))
     corners = numerical_range(operator, mass, directions=directions)
     root = np.sqrt(corners**2 - 1.0)
     return float(np.maximum(np.abs(corners + root), np.abs(corners - root)).max()) ** order
+
+
+def _checked_mass(mass: FloatArray, operator: sparse.csr_array) -> FloatArray:
+    given = vertex_functions(mass, operator.shape[0], "mass")
+    if given.ndim != 1 or not (given > 0.0).all():
+        raise InputError("mass must hold one positive number a vertex")
+    return given
 
 
 def _top(even: sparse.csr_array, odd: sparse.csr_array, angle: float) -> float:

@@ -11,7 +11,7 @@ from scipy import sparse
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
-from finsler.mesh.arguments import real_array
+from finsler.mesh.arguments import checked, real_array, vertex_functions
 from finsler.mesh.measures import face_basis
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -49,12 +49,14 @@ class Laplacian:
         wrong = upper.data > 1e-9 * np.sqrt(diagonal[i] * diagonal[j])
         return float(wrong.mean()) if len(wrong) else 0.0
 
+    @checked
     def apply(self, function: FloatArray) -> FloatArray:
         """S⁻¹W f of a function (n,) or functions (n, c) on the vertices."""
-        product = self.stiffness @ np.asarray(function)
+        product = self.stiffness @ vertex_functions(function, len(self.mass), "function")
         return np.asarray((product.T / self.mass).T)
 
 
+@checked
 def lbo(mesh: TriMesh) -> Laplacian:
     """The Laplace-Beltrami operator: cotangent stiffness, lumped mass.
 
@@ -69,6 +71,7 @@ def lbo(mesh: TriMesh) -> Laplacian:
     return _as_laplacian(assemble(mesh, face_basis(mesh), identity))
 
 
+@checked
 def albo(
     mesh: TriMesh, *, alpha: float = 10.0, theta: float = 0.0, frames: FaceFrames | None = None
 ) -> Laplacian:
@@ -80,6 +83,7 @@ def albo(
     return flbo(mesh, alpha=alpha, tau=0.0, theta=theta, frames=frames)
 
 
+@checked
 def flbo(
     mesh: TriMesh,
     *,
@@ -107,6 +111,7 @@ def flbo(
     return _of_tensor(mesh, metric.diffusivity())
 
 
+@checked
 def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
     """The operator −div(D∇·) of any diffusivity D, (m, 3, 3) per face, acting on gradients.
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from finsler.mesh.arguments import checked
 from finsler.mesh.measures import face_areas, require_usable_faces, vertex_areas
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray
 
 
+@checked
 def lumped_mass(mesh: TriMesh) -> FloatArray:
     """Diagonal of the lumped mass, (n,): one third of the area of the incident faces."""
     require_usable_faces(mesh)
     return vertex_areas(mesh)
 
 
+@checked
 def consistent_mass(mesh: TriMesh) -> sparse.csr_array:
     """Consistent mass ∫ φ_i φ_j, (n, n): area/6 on a face's diagonal, area/12 beside it.
 

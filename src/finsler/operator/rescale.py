@@ -12,6 +12,7 @@ from scipy.sparse import linalg
 
 from finsler.compute.memory import require
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import checked, require_seed
 from finsler.operator.angles import AngleStack
 from finsler.typing import FloatArray
 
@@ -51,6 +52,7 @@ class ChebyshevOperators:
         return sparse.csr_array((self.values[angle], self.indices, self.indptr), shape=(n, n))
 
 
+@checked
 def chebyshev_operators(
     stack: AngleStack, *, normalization: str = "acscnn", bound: str = "lanczos"
 ) -> ChebyshevOperators:
@@ -104,6 +106,7 @@ def chebyshev_operators(
     return ChebyshevOperators(stack.theta, stack.indptr, stack.indices, values, lambda_max)
 
 
+@checked
 def largest_eigenvalue(
     matrix: sparse.csr_array, *, bound: str = "lanczos", steps: int = 50, seed: int = 0
 ) -> float:
@@ -122,6 +125,7 @@ def largest_eigenvalue(
     """
     if bound not in ("lanczos", "gershgorin", "converged"):
         raise InputError(f'bound must be "lanczos", "gershgorin" or "converged", not {bound!r}')
+    require_seed(seed)
     n = matrix.shape[0]
     gershgorin = float(abs(matrix).sum(axis=1).max())
     if bound == "gershgorin":

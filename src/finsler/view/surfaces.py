@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked_map
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -188,11 +189,7 @@ def _carried(
     mesh: TriMesh, target: TriMesh, vertex_map: IntArray, function: ArrayLike | None, title: str
 ) -> Panel:
     """A mesh in the colours of its partners."""
-    n = target.n_vertices
-    if vertex_map.shape != (mesh.n_vertices,) or vertex_map.dtype.kind not in "iu":
-        raise InputError(f"a map has shape {vertex_map.shape}; name a vertex for each vertex")
-    if len(vertex_map) and not 0 <= vertex_map.min() <= vertex_map.max() < n:
-        raise InputError(f"a map names a vertex outside 0..{n - 1}, those of the target")
+    checked_map(vertex_map, mesh.n_vertices, target.n_vertices, "a map")
     if function is None:
         return Panel(mesh, title=title, colors=position_colors(target)[vertex_map])
     values = np.asarray(function, dtype=np.float64)

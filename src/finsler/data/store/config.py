@@ -10,7 +10,8 @@ import numpy as np
 
 from finsler.data.collection import Shape
 from finsler.errors import InputError
-from finsler.spec import OperatorSpec, require_one_of, require_whole
+from finsler.mesh.arguments import require_one_of, require_whole
+from finsler.spec import OperatorSpec
 from finsler.storage.hashing import content_key
 
 # Part of every key: raise it when what is computed changes, and old entries are not found again.
