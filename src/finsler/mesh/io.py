@@ -166,10 +166,13 @@ def _checked_scalars(scalars: dict[str, ArrayLike], mesh: TriMesh) -> dict[str, 
 
 
 def _checked_colors(colors: ArrayLike, mesh: TriMesh) -> NDArray[np.uint8]:
-    checked = np.asarray(colors)
-    if checked.dtype != np.uint8 or checked.shape != (mesh.n_vertices, 3):
+    try:
+        given = np.asarray(colors)
+    except ValueError as error:
+        raise InputError("colors must be an array (n, 3): its rows differ in length") from error
+    if given.dtype != np.uint8 or given.shape != (mesh.n_vertices, 3):
         raise InputError(
-            f"colors has shape {checked.shape} and type {checked.dtype}; it must be"
+            f"colors has shape {given.shape} and type {given.dtype}; it must be"
             f" ({mesh.n_vertices}, 3) of type uint8, from 0 to 255"
         )
-    return checked
+    return given
