@@ -191,8 +191,9 @@ def _describe_many(
 ) -> None:
     """Describe meshes, each into a file of its own; what is there is not computed again."""
     count = len(meshes.names)
+    chosen = workers.of(count)
     tasks = _tasks(meshes, shared_folder(out), description)
-    rows = compute_rows(describe_to_file, tasks, workers.of(count), title="describing", total=count)
+    rows = compute_rows(describe_to_file, tasks, chosen, title="describing", total=count)
     table = [
         {"name": name, "mesh": name, "file": f"{name}.npz", **rows[name]} for name in meshes.names
     ]
