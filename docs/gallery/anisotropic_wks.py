@@ -1,10 +1,10 @@
 """Wave kernel signatures that see directions.
 
-The signature of a vertex is how much of each band of frequencies it carries. To the isotropic
-operator all vertices of a sphere are alike; anisotropic operators add what directions the surface
-has. Signatures do not depend on the mesh of a surface, so they can find the vertices of one mesh
-on another: here the nearest signature of a second mesh of the same bumpy sphere, with one
-operator and with four. On a surface enlarged by s they are divided by s².
+The wave kernel signature of a vertex measures its share in each band of frequencies. Under the
+isotropic operator all vertices of a sphere have the same signature; anisotropic operators add the
+directions of the surface. Signatures do not depend on the triangulation, so they can be used to
+match meshes: here each vertex is matched to the nearest signature on a second mesh of the same
+bumpy sphere, with one operator and with four. On a surface enlarged by s they are divided by s².
 """
 
 import numpy as np

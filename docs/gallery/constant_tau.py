@@ -3,7 +3,7 @@
 The Finsler diffusivity is D_F = M⁻¹/λ with λ = 1 − ‖ω‖². For the paper's metric λ is one
 constant, so the FLBO is the ALBO divided by 1 − cτ², c = 1/(1+α): the same eigenfunctions,
 eigenvalues multiplied by one number, and after the rescaling that Chebyshev filters need, the
-very same matrices. A network that is trained on rescaled operators cannot tell one constant τ
+same matrices. A network that is trained on rescaled operators cannot tell one constant τ
 from another.
 """
 

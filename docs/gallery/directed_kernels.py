@@ -4,7 +4,7 @@ The gradient of an intrinsic function gives every face a direction with a sign: 
 the end of a limb, and backwards, towards the middle of the body. A directed operator diffuses and
 drifts along that direction, turned by θ. Heat under it is carried one way; the anisotropic
 Laplacian spreads it both ways, whatever its angle. Turning the direction round transposes the
-operator, so that what x sends to y forwards, y sends to x backwards.
+operator, so that the heat from x at y forwards is the heat from y at x backwards.
 """
 
 import numpy as np
@@ -41,7 +41,8 @@ print("moved outwards, as a share of the vertices:", np.round(moved, 3).tolist()
 assert moved[0] > moved[4] + 0.05 and moved[2] < moved[4] - 0.05
 
 titles = ["directed, 0°: outwards", "90°", "180°: inwards", "270°", "ALBO: both ways"]
-panels = [Panel(mesh, np.log(outward / outward.min()), "outwards is bright")]
+level = np.log(outward / outward.min())
+panels = [Panel(mesh, level / level.max(), "outwards is bright")]
 for u, title in zip(kernels[:5], titles, strict=True):
     panels.append(Panel(mesh, np.sqrt(np.maximum(u, 0.0) / u.max()), title, marker=source))
 camera = finsler.view.Camera(direction=(1.0, 0.0, 0.2), tight=True)

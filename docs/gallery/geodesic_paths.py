@@ -1,8 +1,8 @@
-"""Shortest ways in a river, out and home.
+"""Shortest paths in a river, out and home.
 
 A swimmer of unit speed in a river that flows to the right, fastest in the middle (0.8). The
-quickest way downstream bends into the current, the quickest way home keeps to the bank. The time
-that is integrated along each traced path is the distance that the solver found.
+quickest path downstream bends into the current, the quickest path home keeps to the bank. The
+travel time along each traced path equals the distance that the solver computed.
 """
 
 import numpy as np

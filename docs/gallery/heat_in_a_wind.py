@@ -1,8 +1,8 @@
-"""The paper's simplified heat equation: a source that does not see the heat.
+"""The paper's simplified heat equation: a source that does not depend on the heat.
 
 ∂u/∂t = div(D_F ∇u) + div(ω*) is linear but for its source div(ω*), which depends on the metric
 alone. Heat is conserved and its centre moves, but the same amount is added whatever u is: ten
-times the heat is shifted a tenth as far, and cold places go below zero.
+times the heat is shifted a tenth as far, and cold regions fall below zero.
 """
 
 import numpy as np

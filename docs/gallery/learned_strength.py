@@ -1,9 +1,9 @@
-"""A learned metric finds a hidden strength of ω.
+"""Learning a metric: a hidden strength of ω is recovered.
 
-A convolution with fixed random weights turned coordinates into a signal, under operators whose ω
-has a strength that nobody tells. Gradients go through the assembly of the operators and their
-rescaling, so descent finds the strength that explains the signal, up to a common factor of 1/(1 −
-strength²), which the rescaling removes.
+A convolution with fixed random weights has turned coordinates into a signal, under operators
+whose ω has a hidden strength. Gradients pass through the assembly of the operators and their
+rescaling, so gradient descent recovers the strength that explains the signal, up to a common
+factor of 1/(1 − strength²), which the rescaling removes.
 """
 
 from dataclasses import replace

@@ -2,7 +2,7 @@
 
 ∂u/∂t = div(F*(∇u) ∇F*(∇u)) is nonlinear: its diffusivity depends on the direction in which u
 falls, and is 1/(1 − τ)² along ω and 1/(1 + τ)² against it. Each implicit step is a convex
-minimisation. Energy falls, heat is conserved, nothing goes below zero, and the centre of a bump
+minimisation. Energy falls, heat is conserved, no value falls below zero, and the centre of a bump
 moves along ω by 1.5 τ/(1 − τ²) (√π(t+a) − √πa), a the age of the bump.
 """
 

@@ -1,9 +1,9 @@
-"""A metric field of your own.
+"""Your own metric field.
 
-A metric is one tensor M and one covector ω for each face; how they come about is up to you. Here
-steep ground is slow, M = (1 + 12 sin² slope) I, and upwards costs more than downwards: ω points
-uphill. Arrays of shape (m, 3, 3) and (m, 3) are projected into the faces. Distances, paths, heat
-and Laplacians all follow from the same object.
+A metric is one tensor M and one covector ω for each face, and you choose both. Here steep ground
+is slow, M = (1 + 12 sin² slope) I, and going up costs more than going down: ω points uphill.
+Arrays of shape (m, 3, 3) and (m, 3) are projected into the faces. Distances, paths, heat and
+Laplacians all take the same object.
 """
 
 import numpy as np

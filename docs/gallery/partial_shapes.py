@@ -1,9 +1,9 @@
-"""Partial shapes, and where they come from.
+"""Partial shapes with ground truth.
 
-A part of a shape keeps the truth: `vertex_map` says which vertex of the full mesh is behind each
-of its own. Cuts take one side of a random plane, holes eat discs away, until a wanted share of
+A part of a shape keeps the ground truth: `vertex_map` gives the vertex of the full mesh for each
+of its own. Cuts keep one side of a random plane, holes remove discs, until the given share of
 the area is left. The same seed gives the same part. Inside, where no face is missing, operators
-do not notice: the rows of the Laplacian are those of the full mesh.
+are not affected: the rows of the Laplacian are those of the full mesh.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Repairing an ugly mesh, with a count of every change.
 
 A sphere is damaged: vertices doubled, faces turned over, one face repeated, one without area, a
-stray vertex. `health` says what is wrong and what it means; `repair` removes it and reports what
-it did; afterwards the operator is that of the sphere.
+stray vertex. `health` lists the defects and their effects, and `repair` removes them and reports
+every change. Afterwards the operator is that of the sphere, and a second repair changes nothing.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """SHOT descriptors turn with the surface.
 
-352 numbers at each vertex: histograms of the normals around it, seen from a frame of its own.
-They do not change when the surface is moved, turned or, as the radius follows √area, enlarged.
-The picture shows how far every vertex is from one of them in the space of descriptors.
+SHOT describes each vertex by 352 numbers: histograms of the normals around it, in a local frame.
+They do not change when the surface is moved, rotated or, as the radius scales with √area,
+enlarged. The picture shows the distance of every vertex from one of them in descriptor space.
 """
 
 import numpy as np

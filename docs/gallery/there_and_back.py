@@ -1,6 +1,6 @@
 """Randers distance, there and back.
 
-F(v) = ‖v‖ + ⟨ω, v⟩ makes ways along ω dearer than ways against it. In the plane with a constant ω
+F(v) = ‖v‖ + ⟨ω, v⟩ makes it cost more to go along ω than against it. In the plane with a constant ω
 the distance is known, d(x, y) = ‖y − x‖ + ⟨ω, y − x⟩, and the solver is exact to rounding for a
 point source. The way back costs less by 2⟨ω, y − x⟩. Circles become ellipses with the source in a
 focus.

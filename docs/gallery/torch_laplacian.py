@@ -1,9 +1,9 @@
 """A Laplacian in torch, with gradients.
 
 `laplacian_to_torch` gives stiffness and mass as sparse tensors. The energy ½ uᵀWu has the
-gradient Wu, and torch finds just that. Noise is removed by descent on ‖u − f‖²_S/2t + ½ uᵀWu; its
-minimiser is known, it is one implicit step of heat, (S + tW) u = S f, which scipy solves: both
-agree. In torch the energy could go on to any loss of your own.
+gradient Wu, and that is what torch computes. Noise is removed by gradient descent on
+‖u − f‖²_S/2t + ½ uᵀWu. Its minimiser is one implicit step of heat, (S + tW) u = S f, which scipy
+solves: both agree. In torch the energy can be part of your own loss.
 """
 
 import numpy as np

@@ -1,10 +1,9 @@
 """A network learns correspondences.
 
-Five synthetic people of 500 vertices, with operators at two angles and coordinates as features,
-and a small network that names for each vertex the vertex of the reference. So few shapes and
-epochs do not make it good; they show that it learns, and what `finsler data synthesize`, `finsler
-prepare` and `finsler train` do, in Python. In earnest one would take SHOT, eight angles, and more
-of everything.
+The steps of `finsler data synthesize`, `finsler prepare` and `finsler train` in Python: five
+synthetic people of 500 vertices, operators at two angles, coordinates as features, and a small
+network that predicts for each vertex the corresponding vertex of the reference. With so few shapes
+and epochs it learns, but is not good. For real use take SHOT, eight angles, and more shapes.
 """
 
 from pathlib import Path

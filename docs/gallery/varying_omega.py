@@ -1,4 +1,4 @@
-"""A strength of ω that varies does act, unless the rescaling hides it.
+"""A varying strength of ω changes the operator, unless the rescaling hides it.
 
 Where ‖ω‖ is large, diffusion is faster by 1/(1 − ‖ω‖²). Here the strength follows curvature. What
 a network sees of it depends on how operators are rescaled: `"acscnn"` divides by the operator's

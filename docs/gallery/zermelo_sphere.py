@@ -1,8 +1,8 @@
 """Zermelo's navigation on a rotating sphere.
 
 A boat of unit speed on the unit sphere, carried by a rotation about the z axis with angular speed
-½ (Katok's example). Seen from the rotating water its ways are great circles, so the travel time
-to x is the least t with t = angle(source, x turned back by t/2): an exact answer to compare with.
+½ (Katok's example). Seen from the rotating water its paths are great circles, so the travel time
+to x is the least t with t = angle(source, x turned back by t/2): an exact solution to compare with.
 """
 
 import numpy as np
