@@ -33,8 +33,8 @@ assert np.allclose(9.0 * large, signatures(other, 0), rtol=1e-6)
 panels, far = [], []
 for title, angles in (("LBO", 0), ("ALBO at four angles", 4)):
     goal, query = signatures(mesh, angles), signatures(other, angles)
-    found = cKDTree(goal / goal.mean(axis=0)).query(query / goal.mean(axis=0))[1]
-    error = np.linalg.norm(mesh.vertices[found] - other.vertices, axis=1)
+    nearest = cKDTree(goal / goal.mean(axis=0)).query(query / goal.mean(axis=0))[1]
+    error = np.linalg.norm(mesh.vertices[nearest] - other.vertices, axis=1)
     far.append(float((error > 0.2).mean()))
     panels.append(Panel(mesh, goal[:, COUNT // 2], f"{title}, one band"))
     panels.append(Panel(other, error, "error of nearest signature", clim=(0.0, 1.0)))

@@ -29,7 +29,7 @@ for title, reverse in (("out, downstream", False), ("home, upstream", True)):
     middles.append(path.points[np.abs(path.points[:, 0] - 1.0).argmin(), 1])
     panels.append(Panel(mesh, distance, title, path=path.points, bands=14, marker=start))
 print(f"distance {way:.2f}: out in {times[0]:.2f}, home in {times[1]:.2f}")
-print(f"halfway the ways are at y = {middles[0]:.2f} and {middles[1]:.2f}; the current at 0.5")
+print(f"halfway the paths are at y = {middles[0]:.2f} and {middles[1]:.2f}; the current at 0.5")
 assert way / 1.8 < times[0] < way < times[1] and middles[0] > 0.35 > 0.25 > middles[1]
 camera = Camera(direction=(0.0, 0.0, 1.0), tight=True)
 save_figure("geodesic_paths.png", [panels], camera=camera, panel_size=(3.2, 1.7))

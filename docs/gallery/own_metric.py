@@ -40,7 +40,7 @@ short = finsler.geodesic_path(plain, straight, valley, corner).points
 print(f"the way across rises to {own[:, 2].max():.2f}, the shortest to {short[:, 2].max():.2f}")
 assert own[:, 2].max() < 0.8 * short[:, 2].max()
 
-ways = {"shortest": (straight, short), "with this metric": (up, own)}
-panels = [Panel(mesh, d, title, path=p, bands=14, marker=0) for title, (d, p) in ways.items()]
+paths = {"shortest": (straight, short), "with this metric": (up, own)}
+panels = [Panel(mesh, d, title, path=p, bands=14, marker=0) for title, (d, p) in paths.items()]
 camera = Camera(direction=(0.5, -1.0, 1.6), up=(0.0, 0.0, 1.0), tight=True)
 save_figure("own_metric.png", [panels], camera=camera, share_range=False, panel_size=(3.0, 2.2))

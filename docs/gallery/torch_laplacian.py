@@ -43,12 +43,12 @@ def loss() -> torch.Tensor:
 
 
 optimizer.step(loss)
-found = u.detach()[:, 0].numpy()
+smoothed = u.detach()[:, 0].numpy()
 exact = finsler.diffuse(laplacian, noisy, T, steps=1)
-print(f"descent against one implicit step: {np.abs(found - exact).max():.0e}")
-assert np.abs(found - exact).max() < 1e-4
-print(f"noise {np.std(noisy - clean):.2f} -> {np.std(found - clean):.2f}")
-assert np.std(found - clean) < 0.5 * np.std(noisy - clean)
-states = {"with noise": noisy, "minimiser": found, "clean": clean}
+print(f"descent against one implicit step: {np.abs(smoothed - exact).max():.0e}")
+assert np.abs(smoothed - exact).max() < 1e-4
+print(f"noise {np.std(noisy - clean):.2f} -> {np.std(smoothed - clean):.2f}")
+assert np.std(smoothed - clean) < 0.5 * np.std(noisy - clean)
+states = {"with noise": noisy, "minimiser": smoothed, "clean": clean}
 panels = [Panel(mesh, values, title, clim=(-1.5, 1.5)) for title, values in states.items()]
 save_figure("torch_laplacian.png", [panels])

@@ -9,8 +9,10 @@ from finsler.cli.main import COMMANDS, app, load_command
 
 INTRODUCTION = """# Command line
 
-What `--help` says. Every command ends with exit code 0, or with 2 and one sentence on bad input;
-`--json`, where there is one, prints the answer for other programs.
+All commands with their options, as `--help` prints them. The exit code is 0, or 2 with one sentence
+on bad input; commands on many shapes end with 1 if some of them failed. `--json`, where there is one,
+prints the answer for other programs. A command replaces files that it did not write only with
+`--overwrite`.
 """
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 

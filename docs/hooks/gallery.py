@@ -18,30 +18,32 @@ def on_files(files, config):
     """Add a page and a picture for each script, and the page that shows them all."""
     cards = []
     for name in NAMES:
-        found = run(name)
-        page = _page(name, found)
+        outcome = run(name)
+        page = _page(name, outcome)
         files.append(File.generated(config, f"gallery/{name}.md", content=page))
         image = f"gallery/images/{name}.png"
-        files.append(File.generated(config, image, content=found.picture))
-        cards.append(f"-   [![](images/{name}.png)]({name}.md)\n\n    [{found.title}]({name}.md)\n")
+        files.append(File.generated(config, image, content=outcome.picture))
+        cards.append(
+            f"-   [![](images/{name}.png)]({name}.md)\n\n    [{outcome.title}]({name}.md)\n"
+        )
     index = INTRODUCTION + "\n".join(cards) + "\n</div>\n"
     files.append(File.generated(config, "gallery/index.md", content=index))
     return files
 
 
-def _page(name, found):
-    return f"""# {found.title}
+def _page(name, outcome):
+    return f"""# {outcome.title}
 
-{found.text}
+{outcome.text}
 
-![{found.title}](images/{name}.png)
+![{outcome.title}](images/{name}.png)
 
 ```text title="It prints"
-{found.output.rstrip()}
+{outcome.output.rstrip()}
 ```
 
 ```python title="{name}.py"
-{found.code}
+{outcome.code}
 ```
 
 [Download {name}.py]({name}.py)

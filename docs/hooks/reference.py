@@ -36,9 +36,14 @@ def on_page_markdown(markdown, page, config, **_):
 
 
 def _hidden(layer):
-    """Public names of a layer that are also modules in it."""
+    """Public names of a layer that are also modules, of its own or of a package inside it."""
     names = getattr(layer, "__all__", ()) if hasattr(layer, "__path__") else ()
-    return [name for name in names if find_spec(f"{layer.__name__}.{name}")]
+    return [
+        name
+        for name in names
+        if find_spec(f"{layer.__name__}.{name}")
+        or str(getattr(getattr(layer, name), "__module__", "")).endswith(f".{name}")
+    ]
 
 
 def _constants(layer):
@@ -54,5 +59,7 @@ def _constants(layer):
 
 
 def _path(layer, name):
-    path = f"{layer.__name__}.{name}"
-    return path if isinstance(getattr(layer, name), ModuleType) else f"{path}.{name}"
+    value = getattr(layer, name)
+    if isinstance(value, ModuleType):
+        return f"{layer.__name__}.{name}"
+    return f"{value.__module__}.{name}"

@@ -31,4 +31,6 @@ def pictures():
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        return {found.name: found.read_bytes() for found in sorted(Path(folder).glob("*.png"))}
+        return {
+            picture.name: picture.read_bytes() for picture in sorted(Path(folder).glob("*.png"))
+        }

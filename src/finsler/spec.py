@@ -1,4 +1,4 @@
-"""Which operators are meant: one record that everything passes around."""
+"""Which operators to compute: one record for commands, stores, viewer and training."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FIELD_PAIRS, _FIELD_TIME = 60, 0.1
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """Which operators are meant: it makes the metric, the stack and the record of a result.
+    """Which operators to compute: it makes the metric, the stack and the record of a result.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class OperatorSpec:
     alpha : float
         Anisotropy in the principal frame, above −1; not used by the LBO and directed operators.
     tau : float
-        Length of ω where it is constant; of the FLBO alone.
+        Length of ω where it is constant; only for the FLBO.
     omega : {"constant", "curved", "flat"}
         With "curved" or "flat" the strength ‖ω‖_{M⁻¹} follows curvature up to `peak`, and `tau` is
         not used ([`curvature_strength`][finsler.curvature_strength]).

@@ -43,7 +43,7 @@ def finsler_laplacian_apply(metric: RandersMetric, u: ArrayLike) -> FloatArray:
     """The nonlinear operator Δ_F u = −div(F*(∇u) ∇F*(∇u)) = S⁻¹ ∇E(u), (n,).
 
     Positive semidefinite in sign, as every Laplacian here: heat obeys ∂u/∂t = −Δ_F u. It is
-    homogeneous for positive factors alone: Δ_F(−u) under ω is −Δ_F(u) under −ω.
+    homogeneous for positive factors only: Δ_F(−u) under ω is −Δ_F(u) under −ω.
     """
     mesh = metric.mesh
     return DualEnergy.of(metric).gradient(vertex_function(mesh, u, "u")) / vertex_areas(mesh)

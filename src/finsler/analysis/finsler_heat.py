@@ -3,7 +3,7 @@
 ∂u/∂t = div(F*(∇u) ∇F*(∇u)) is the descent of E(u) = ½ ∫ F*(∇u)², F* the dual of the Randers metric
 (docs/mathematics.md, section 2). Where u falls along v, heat runs along v with diffusivity F*(−v)².
 For F(v) = ‖v‖ + ⟨ω, v⟩ this is 1/(1 − ‖ω‖)² along ω and 1/(1 + ‖ω‖)² against it: **heat runs faster
-along ω**, where F is dear. In the plane with a constant metric
+along ω**, where F is large. In the plane with a constant metric
 u(x, t) = t⁻¹ exp(−F(−x)²/4t) is a solution, so heat seen at x tells F(−x), the distance *to* its
 source. Turn ω around for the other one. With F*(−∇u) in place of F*(∇u) all directions would be
 reversed.

@@ -70,7 +70,7 @@ def geodesic_path(
     InputError
         The distance has the wrong shape, or the target cannot be reached.
     ConvergenceError
-        The distance is not one of this metric, so that no way leads to a source.
+        The distance is not one of this metric, so that no path leads to a source.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Many results, a file for each and a table of all: what is there and whole is not computed again.
+"""Many results, a file for each and a table of all: complete results are not computed again.
 
 A batch calls one function for each task, on this machine or many. The function keeps its result
 with [`ensure_result`][finsler.compute.batch.ensure_result] and returns a row of the table.

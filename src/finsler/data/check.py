@@ -1,4 +1,4 @@
-"""The doctor for data sets: what is there, what is wrong with it, and what to do."""
+"""Check a data set on disk: what it contains, what is wrong with it, and what to do."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """One result of a check.
 
     Attributes
     ----------
     severity : {"error", "warning", "note"}
-        An error makes the set unusable; a warning changes results; a note is only told.
+        An error makes the set unusable; a warning changes results; a note changes nothing.
     subject : str
         The file or folder.
     what, remedy : str

@@ -15,7 +15,7 @@ from finsler.typing import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A mesh whose vertices know where they lie on the reference shape of their collection.
+    """A mesh with the corresponding vertex of the collection's reference for each of its vertices.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which descriptor is meant, as one record: it describes a mesh, and keeps the result in a file."""
+"""Which descriptor to compute, as one record that describes meshes and writes results to files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Description:
-    """Which descriptor is meant.
+    """Which descriptor to compute.
 
     Attributes
     ----------

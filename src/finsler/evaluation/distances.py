@@ -224,7 +224,7 @@ def choose_distances(
     progress: Progress = lambda done, of: None,
     pool: Pool | None = None,
 ) -> Distances:
-    """All distances of a reference where they fit into so many GiB, else those that are needed."""
+    """All distances of a reference if they fit into the given GiB, else those that are needed."""
     if matrix_memory(mesh.n_vertices) > memory:
         return DistancesOnDemand(mesh, method, pool=pool)
     return reference_distances(

@@ -31,7 +31,7 @@ def reproduce(
     """Prepare, train every method with every seed, score, and write `TABLE.json` and `TABLE.md`.
 
     What is done is not done again: after an interruption call it again. `finsler reproduce` does
-    the same and draws the error curves beside.
+    the same and also draws the error curves.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A table as a JSON object and as Markdown, beside the published figures."""
+"""A table as a JSON object and as Markdown, with the published figures."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def table_markdown(results: Results) -> str:
 
 
 def main_table(results: Results, unit: str, vertices: Vertices) -> str:
-    """One row a method in Markdown, and the published figures beside."""
+    """One row a method in Markdown, with the published figures."""
     published = PUBLISHED.get(results.plan.table, {})
     names = [method.name for method in results.methods]
     rows = []

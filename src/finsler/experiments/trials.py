@@ -117,7 +117,7 @@ def plan_table(
     work: str | os.PathLike[str] | None = None,
     device: str = "auto",
 ) -> Plan:
-    """Plan a table: which networks there are, by method, part and seed, and where they lie.
+    """Plan a table: which networks there are, by method, part and seed, and where they are kept.
 
     Parameters
     ----------

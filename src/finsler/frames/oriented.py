@@ -73,7 +73,7 @@ class OrientedField:
     @classmethod
     @checked
     def from_vectors(cls, mesh: TriMesh, vectors: ArrayLike) -> OrientedField:
-        """A field of one's own, (m, 3): projected into the faces; longer vectors get length 1.
+        """Your own field, (m, 3): projected into the faces; longer vectors get length 1.
 
         Raises
         ------
@@ -107,7 +107,7 @@ def oriented_field(mesh: TriMesh, scalar: ArrayLike) -> OrientedField:
     ----------
     mesh : TriMesh
     scalar : (n,)
-        One number a vertex: [`gps`][finsler.gps], a column of [`hks`][finsler.hks], or one's own.
+        One number a vertex: [`gps`][finsler.gps], a column of [`hks`][finsler.hks], or your own.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class Matcher:
     model : str or None
         Checkpoint of a trained network that finds the first map.
     refine : bool
-        Refine what the network found, or keep it.
+        Refine the map of the network, or keep it.
     operator : OperatorSpec
     theta : float
         Angle of the operator, in radians.

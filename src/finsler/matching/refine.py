@@ -72,7 +72,7 @@ def refine(
     first, step : int
         Size of the first functional map, and how much each next one is larger.
     trust : (n_1,), optional
-        How much each vertex counts in the first functional map, beside its area; equal by default.
+        Weight of each vertex in the first functional map, times its area; equal by default.
     partial : bool
         DescribedSurface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
     samples : int

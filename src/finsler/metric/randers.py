@@ -20,7 +20,7 @@ from finsler.typing import FloatArray
 class RandersMetric:
     """F(v) = ‖v‖_M + ⟨ω, v⟩ on the tangent plane of every face (paper Eq. 12).
 
-    A distance that costs F: moving along ω is dearer, moving against it cheaper. It is a norm
+    A distance that costs F: moving along ω costs more, moving against it less. It is a norm
     exactly where ‖ω‖_{M⁻¹} < 1.
 
     Parameters
@@ -185,7 +185,7 @@ class RandersMetric:
         return RandersMetric(self.mesh, tensor, -raised / lam, basis=self.basis)
 
     def reversed(self) -> RandersMetric:
-        """The metric F(−v): the same ways travelled backwards."""
+        """The metric F(−v): the same paths travelled backwards."""
         return RandersMetric(self.mesh, self.M, -self.omega, basis=self.basis)
 
     def inverse_tensor(self) -> FloatArray:
@@ -208,7 +208,7 @@ class RandersMetric:
     def diffusivity(self) -> FloatArray:
         """Finsler diffusivity D_F = M* − ω*ω*ᵀ as (m, 3, 3) tensors that act on gradients.
 
-        It equals M⁻¹/λ: ω enters by a scalar factor alone (docs/mathematics.md, section 3), and
+        It equals M⁻¹/λ: ω enters only by a scalar factor (docs/mathematics.md, section 3), and
         that is how it is computed.
         """
         tensor = inverse_2x2(self.M) / self.margin()[:, None, None]

@@ -162,7 +162,7 @@ def strength_operators(
     normalization: str = "reference",
     lambda_max: str | float | Tensor = "lanczos",
 ) -> Tensor:
-    """Values (a, nnz) of L̂_θ for the paper's metric with a strength ‖ω‖_{M⁻¹} of one's own.
+    """Values (a, nnz) of L̂_θ for the paper's metric with a given strength ‖ω‖_{M⁻¹}.
 
     D = R_θ diag(1/(1+α), 1) R_θᵀ / (1 − strength²). The strength does not depend on the angle, so
     three assemblies serve all of them (docs/mathematics.md, section 5).

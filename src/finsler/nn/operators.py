@@ -17,7 +17,7 @@ from finsler.operator.rescale import ChebyshevOperators
 
 @dataclass(frozen=True, eq=False)
 class OperatorStack:
-    """Operators L̂_θ, rescaled for Chebyshev polynomials; several shapes lie side by side.
+    """Operators L̂_θ, rescaled for Chebyshev polynomials; several shapes side by side.
 
     The values need not be symmetric in any sense: gradients go through the transposed values.
 

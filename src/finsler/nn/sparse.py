@@ -1,4 +1,4 @@
-"""Operators as torch tensors, for pipelines of one's own."""
+"""Operators as torch tensors, for your own pipelines."""
 
 from __future__ import annotations
 

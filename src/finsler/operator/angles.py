@@ -147,8 +147,8 @@ def angle_stack(
     Raises
     ------
     InputError
-        As for `flbo`; options of the paper's metric beside another one; or more memory is needed
-        than is free.
+        As for `flbo`; options of the paper's metric together with another metric; or more
+        memory is needed than is free.
 
     Examples
     --------

@@ -53,7 +53,7 @@ def save_operators(
 
 
 def operator_files(path: str | os.PathLike[str], count: int) -> list[Path]:
-    """The files that `save_operators` writes for so many angles."""
+    """The files that `save_operators` writes for a number of angles."""
     target = Path(path)
     if target.suffix.lower() != ".mtx":
         return [target]

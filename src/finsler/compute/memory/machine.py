@@ -38,7 +38,7 @@ _stated: ContextVar[float | None] = ContextVar("stated", default=None)
 
 @contextmanager
 def limited(gib: float) -> Iterator[None]:
-    """Within the block, so many GiB of memory are taken to be free.
+    """Within the block, this many GiB of memory count as free.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Prepared shapes, kept on disk: one file each, found by content, and a list of them."""
+"""Prepared shapes on disk: one file each, named by its content, and a list of them."""
 
 from finsler.data.store.catalog import Store
 from finsler.data.store.config import PrepareConfig, key_of

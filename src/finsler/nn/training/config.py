@@ -130,7 +130,7 @@ class TrainConfig:
         0.0, "share of the training shapes held out to choose the best epoch", *_SHARE
     )
     max_shapes: int = _setting(
-        0, "use only so many training shapes, the first; 0 for all", _NOT_NEGATIVE
+        0, "use only the first training shapes, this many; 0 for all", _NOT_NEGATIVE
     )
     evaluate_every: int = _setting(1, "in epochs; also after the last", _POSITIVE)
     checkpoint_every: int = _setting(1, "in epochs; also after the last", _POSITIVE, resumable=True)

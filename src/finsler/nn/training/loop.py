@@ -43,7 +43,7 @@ def train(
     on_epoch: Callable[[dict[str, Any]], None] = lambda metrics: None,
     notify: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[nn.Module, About]:
-    """Train a network on the shapes of a store, or go on with the run that lies in the folder.
+    """Train a network on the shapes of a store, or continue the run in the folder.
 
     All random numbers follow from the seed and the epoch (torch's own generators are set), so a run
     that was interrupted and continued gives, on the CPU, the same weights as an undisturbed one.
@@ -57,7 +57,7 @@ def train(
         matches on the shapes held out by `validation`, or without those on the test shapes.
     config : TrainConfig, optional
     restart : bool
-        Forget the run that lies in the folder.
+        Delete the run in the folder.
     on_step, on_epoch, notify : callable
         Called after each step, after each epoch with its metrics, and with sentences for the user.
 

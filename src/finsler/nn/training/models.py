@@ -22,7 +22,7 @@ from finsler.nn.training.config import TrainConfig
 
 
 class Domain(Protocol):
-    """What a network knows of shapes beside their features, e.g. `OperatorStack`."""
+    """What a network gets of shapes besides their features, e.g. `OperatorStack`."""
 
     @classmethod
     def of(cls, shape: PreparedShape, /) -> Self:
