@@ -10,7 +10,7 @@ from finsler.cli.main import COMMANDS, app, load_command
 INTRODUCTION = """# Command line
 
 All commands with their options, as `--help` prints them. The exit code is 0, or 2 with one sentence
-on bad input; commands on many shapes end with 1 if some of them failed. `--json`, where there is one,
+on bad input; commands on many shapes end with 1 if some failed. `--json`, where there is one,
 prints the answer for other programs. A command replaces files that it did not write only with
 `--overwrite`.
 """
