@@ -1,5 +1,6 @@
 """The documentation builds without a warning, is complete, and fetches nothing from elsewhere."""
 
+import inspect
 import re
 import warnings
 from html.parser import HTMLParser
@@ -84,11 +85,13 @@ def test_stars_of_formulas_are_kept(site):
 
 
 def public_names(module):
-    """What a module lists, or what it defines itself."""
+    """What a module lists, or the functions and classes that it defines."""
     own = [
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        if not name.startswith("_")
+        and (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__ == module.__name__
     ]
     return getattr(module, "__all__", own)
 
