@@ -412,7 +412,8 @@ def test_commands_refuse_early_and_take_the_solver_that_fits(command, tmp_path):
 
 @pytest.mark.parametrize("words", [("operator",), ("describe", "--descriptor", "hks", "-k", "5")])
 def test_commands_heed_the_variable(mesh_file, tmp_path, monkeypatch, words):
-    monkeypatch.setenv("FINSLER_MEMORY", "0.000001")
+    # Enough to read the file, and too little for its operator.
+    monkeypatch.setenv("FINSLER_MEMORY", "0.0006")
     command, *options = words
     out = tmp_path / "found.npz"
     result = CliRunner().invoke(app, [command, mesh_file, "-o", str(out), *options])

@@ -90,7 +90,7 @@ Tau = Annotated[
     ),
 ]
 Theta = Annotated[float, typer.Option(help="Turn ω and the anisotropy by this angle, in degrees.")]
-Method = Annotated[
+MethodChoice = Annotated[
     Literal["eikonal", "heat", "geodesic"],
     typer.Option(
         help="eikonal: accurate, for any metric; heat: smooth, a few per cent off; geodesic:"
@@ -121,7 +121,7 @@ def distance(
     omega: OmegaField = "constant",
     peak: Peak = 0.9,
     smoothing: Smoothing = 10,
-    method: Method = "eikonal",
+    method: MethodChoice = "eikonal",
     solver: SolverChoice = "auto",
     memory: MemoryLimit = None,
     path_to: PathTo = None,

@@ -62,7 +62,7 @@ Times = Annotated[
         " 0.04.",
     ),
 ]
-Method = Annotated[
+MethodChoice = Annotated[
     Literal["implicit", "spectral"] | None,
     typer.Option(
         help="implicit: Euler steps, for any time; spectral: exact in time, but -k eigenpairs"
@@ -104,7 +104,7 @@ def heat(
     spec: OperatorSpec,
     theta: Theta = 0.0,
     delaunay: Delaunay = False,
-    method: Method = None,
+    method: MethodChoice = None,
     steps: Steps = 16,
     k: Eigenpairs = None,
     amount: Amount = 1.0,
