@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from finsler.analysis.eikonal import Eikonal
 from finsler.analysis.randers_heat import RandersHeat
 from finsler.compute.memory import require
-from finsler.errors import InputError
-from finsler.mesh.arguments import vertex_set, without_mesh
+from finsler.mesh.arguments import require_one_of, vertex_set, without_mesh
+from finsler.mesh.measures import in_safe_unit
 from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray
 
@@ -37,13 +37,11 @@ def randers_distance(
     each : bool
         One column for each source, (n, s), instead of the distance from the set, (n,).
     method : {"eikonal", "heat"}
-        "eikonal" is the accurate one, exact for a point source in a plane with constant metric; its
-        cost grows with the number of sources, and with ‖ω‖ close to 1. "heat" takes
-        two linear solves a source after one factorisation, see
-        [`RandersHeat`][finsler.RandersHeat] to keep that for later calls; a few
-        per cent of error, smooth.
+        "eikonal" is exact for a point source in a plane with constant metric; its cost grows with
+        the number of sources, and with ‖ω‖ close to 1. "heat" has a few per cent of error and takes
+        two linear solves a source, see [`RandersHeat`][finsler.RandersHeat].
     solver : {"auto", "direct", "iterative"}
-        Of the method "heat", see there; the other has no system to solve.
+        Of the method "heat".
 
     Returns
     -------
@@ -53,8 +51,7 @@ def randers_distance(
     Raises
     ------
     InputError
-        No source, an index out of range, an unknown method or solver, too little memory, or a
-        metric with ‖ω‖_{M⁻¹} ≥ 1 on a face.
+        No vertex, an unknown method or solver, too little memory, or ‖ω‖_{M⁻¹} ≥ 1 on a face.
     ConvergenceError
         Arrival times do not settle, since ‖ω‖_{M⁻¹} is all but 1.
 
@@ -67,22 +64,27 @@ def randers_distance(
     --------
     >>> from finsler.mesh import primitives
     >>> mesh = primitives.plane(10, 10)
-    >>> wind = np.tile([0.5, 0.0, 0.0], (mesh.n_faces, 1))
-    >>> metric = RandersMetric(mesh, np.tile(np.eye(3), (mesh.n_faces, 1, 1)), wind)
-    >>> there = randers_distance(metric, 0)
-    >>> back = randers_distance(metric, 0, reverse=True)
+    >>> metric = RandersMetric(mesh, np.eye(3), [0.5, 0.0, 0.0])
+    >>> there, back = (randers_distance(metric, 0, reverse=way) for way in (False, True))
     >>> mesh.vertices[110].tolist(), round(float(there[110]), 12), round(float(back[110]), 12)
     ([1.0, 0.0, 0.0], 1.5, 0.5)
     """
-    if method not in ("eikonal", "heat"):
-        raise InputError(f'method must be "eikonal" or "heat", not {method!r}')
+    require_one_of(method, ("eikonal", "heat"), "method")
+    points = vertex_set(sources, metric.mesh.n_vertices)
+    scaled, unit = metric_in_safe_unit(metric)
     if method == "heat":
-        heat = RandersHeat(metric, solver=solver)
-        return heat.distance(sources, reverse=reverse, each=each)
-    mesh = metric.mesh
-    require("eikonal", mesh.n_vertices)
-    points = vertex_set(sources, mesh.n_vertices)
-    front = Eikonal.of(metric.reversed() if reverse else metric)
+        heat = RandersHeat(scaled, solver=solver)
+        return unit * heat.distance(points, reverse=reverse, each=each)
+    require("eikonal", scaled.mesh.n_vertices)
+    front = Eikonal.of(scaled.reversed() if reverse else scaled)
     if not each:
-        return front.distance(points)
-    return np.stack([front.distance(points[i : i + 1]) for i in range(len(points))], axis=1)
+        return unit * front.distance(points)
+    return unit * np.stack([front.distance(points[[i]]) for i in range(len(points))], axis=1)
+
+
+def metric_in_safe_unit(metric: RandersMetric) -> tuple[RandersMetric, float]:
+    """The metric on its mesh in a unit of length in which nothing overflows, and that unit."""
+    mesh, unit = in_safe_unit(metric.mesh)
+    if mesh is metric.mesh:
+        return metric, unit
+    return RandersMetric(mesh, metric.M, metric.omega, basis=metric.basis), unit

@@ -129,13 +129,13 @@ def _accepting(method: str) -> Iterator[None]:
         yield
     except RuntimeError as error:
         raise InputError(
-            f'method="{method}" does not accept this mesh ({error}); mend it with finsler.repair'
+            f'method="{method}" does not accept this mesh ({error}); repair it with finsler.repair'
         ) from error
 
 
 def _require_manifold(mesh: TriMesh, method: str) -> None:
     """Raise before a library that only knows manifolds reads what is not there."""
-    remedy = f'method="{method}" needs a manifold: take "heat", or mend it with finsler.repair'
+    remedy = f'method="{method}" needs a manifold: take "heat", or repair it with finsler.repair'
     crowded, joined = nonmanifold_edges(mesh), nonmanifold_vertices(mesh)
     if len(crowded):
         raise InputError(

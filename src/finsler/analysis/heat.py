@@ -13,8 +13,15 @@ from finsler.analysis.kernels import convolution_kernel
 from finsler.analysis.spectrum import Spectrum, scaled_rows
 from finsler.compute.memory import choose
 from finsler.errors import InputError
-from finsler.mesh.arguments import checked, vertex_functions, vertex_indices, without_mesh
+from finsler.mesh.arguments import (
+    checked,
+    require_type,
+    vertex_functions,
+    vertex_indices,
+    without_mesh,
+)
 from finsler.mesh.measures import face_areas, hat_gradients, vertex_areas
+from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
@@ -27,7 +34,6 @@ _LONG = 1e6
 _LONGEST = 1e12
 
 
-@checked
 def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
     """Heat kernel k_t(x, y) = Σ_i e^{−λ_i t} φ_i(x) φ_i(y) at time t ≥ 0.
 
@@ -39,25 +45,16 @@ def heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
     InputError
         A time that is negative or not finite; a vertex that does not exist, or none.
     """
-    time, n = _one_time(t), len(spectrum.eigenvectors)
-    return convolution_kernel(
-        spectrum, lambda values: _decay(values, time), vertex_indices(sources, n, "sources")
-    )
+    return _time_kernel(spectrum, _decay, t, sources)
 
 
-@checked
 def averaged_heat_kernel(spectrum: Spectrum, t: float, sources: ArrayLike) -> FloatArray:
     """∫₀ᵗ k_s ds = Σ_i (1 − e^{−λ_i t})/λ_i φ_i(x) φ_i(y), with t for λ_i = 0 (paper Eq. 27 to 29).
 
     What a source that burns steadily from time 0 to t leaves behind; divide by t for the mean
     kernel. Shapes and errors as for [`heat_kernel`][finsler.heat_kernel].
     """
-    time, n = _one_time(t), len(spectrum.eigenvectors)
-    return convolution_kernel(
-        spectrum,
-        lambda values: _averaged_decay(values, time),
-        vertex_indices(sources, n, "sources"),
-    )
+    return _time_kernel(spectrum, _averaged_decay, t, sources)
 
 
 @checked
@@ -207,11 +204,7 @@ def finsler_flow(
     """
     times = _checked_times(t)
     mesh = metric.mesh
-    if len(spectrum.eigenvectors) != mesh.n_vertices:
-        raise InputError(
-            f"the spectrum has {len(spectrum.eigenvectors)} vertices, the metric's mesh"
-            f" {mesh.n_vertices}; take that of the metric's operator"
-        )
+    _require_spectrum_of(mesh, spectrum)
     start = spectrum.coefficients(vertex_functions(u0, mesh.n_vertices, "u0"))
     source = spectrum.eigenvectors.T @ _drift_load(metric)
     states = []
@@ -220,6 +213,25 @@ def finsler_flow(
         made = _averaged_decay(spectrum.eigenvalues, time) * source
         states.append(spectrum.synthesise((heat.T + made).T))
     return states[0] if times.ndim == 0 else np.stack(states)
+
+
+def _time_kernel(
+    spectrum: Spectrum, weights: Callable[[FloatArray, float], FloatArray], t: float, at: ArrayLike
+) -> FloatArray:
+    require_type(spectrum, "Spectrum", "spectrum")
+    time = _one_time(t)
+    points = vertex_indices(at, len(spectrum.eigenvectors), "sources")
+    return convolution_kernel(spectrum, lambda values: weights(values, time), points)
+
+
+def _require_spectrum_of(mesh: TriMesh, spectrum: Spectrum) -> None:
+    """Raise unless the masses of a spectrum are the areas around the vertices of a mesh."""
+    rows = spectrum.mass.sum(axis=1) if sparse.issparse(spectrum.mass) else spectrum.mass
+    if len(rows) != mesh.n_vertices or not np.allclose(rows, vertex_areas(mesh), 1e-6, 0.0):
+        raise InputError(
+            f"the spectrum has {len(rows)} vertices, the metric's mesh {mesh.n_vertices}, and the"
+            " areas around them differ; take the spectrum of the metric's operator"
+        )
 
 
 def _drift_load(metric: RandersMetric) -> FloatArray:

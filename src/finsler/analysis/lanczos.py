@@ -94,7 +94,7 @@ def _block_lanczos(
     raise ConvergenceError(
         f"{int((residual > tolerance * values[:k]).sum())} of {k} eigenpairs did not converge in a"
         f" basis of {capacity} vectors (largest relative residual"
-        f" {(residual / values[:k]).max():.1e}); ask for another k, or mend the mesh if it has"
+        f" {(residual / values[:k]).max():.1e}); ask for another k, or repair the mesh if it has"
         " needle-like faces"
     )
 

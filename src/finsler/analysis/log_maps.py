@@ -182,7 +182,7 @@ def _require_oriented_surface(mesh: TriMesh) -> None:
             raise InputError(
                 f"the edge between vertices {bad[0, 0]} and {bad[0, 1]} {what}"
                 f" ({len(bad)} such edges);"
-                " mend the mesh first: finsler.repair(mesh), or finsler info --repair"
+                " repair the mesh first: finsler.repair(mesh), or finsler info --repair"
             )
 
 

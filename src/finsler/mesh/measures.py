@@ -15,6 +15,19 @@ from finsler.typing import BoolArray, FloatArray
 NEEDLE = 1e-6
 
 
+def in_safe_unit(mesh: TriMesh) -> tuple[TriMesh, float]:
+    """The mesh in a unit of length in which no area over- or underflows, and that unit.
+
+    The mesh itself and 1 unless its coordinates are beyond 1e±60; else the unit is a power of 2, so
+    that no digit changes.
+    """
+    size = float(np.abs(mesh.vertices).max())
+    if size == 0.0 or 1e-60 < size < 1e60:
+        return mesh, 1.0
+    exponent = int(np.frexp(size)[1])
+    return TriMesh(np.ldexp(mesh.vertices, -exponent), mesh.faces), float(np.ldexp(1.0, exponent))
+
+
 def face_cross(mesh: TriMesh) -> FloatArray:
     """Normal of each face times twice its area, (m, 3), outward for counter-clockwise faces."""
     a, b, c = (mesh.vertices[mesh.faces[:, i]] for i in range(3))
@@ -75,12 +88,12 @@ def require_usable_faces(mesh: TriMesh) -> None:
 
 def face_normals(mesh: TriMesh) -> FloatArray:
     """Unit normal of each face, (m, 3); the zero vector where the face is degenerate."""
-    return _unit(face_cross(mesh))
+    return _unit(face_cross(in_safe_unit(mesh)[0]))
 
 
 def vertex_normals(mesh: TriMesh) -> FloatArray:
     """Area-weighted unit normal of each vertex, (n, 3); zero where it is undefined."""
-    return _unit(_scatter(mesh, face_cross(mesh)))
+    return _unit(_scatter(mesh, face_cross(in_safe_unit(mesh)[0])))
 
 
 def vertex_areas(mesh: TriMesh) -> FloatArray:
@@ -115,6 +128,7 @@ class TangentBasis:
 def face_basis(mesh: TriMesh) -> TangentBasis:
     """The basis that comes with the mesh: first axis along the edge from corner 0 to corner 1."""
     require_usable_faces(mesh)
+    mesh, _ = in_safe_unit(mesh)
     first = _unit(mesh.vertices[mesh.faces[:, 1]] - mesh.vertices[mesh.faces[:, 0]])
     return TangentBasis(first, np.cross(face_normals(mesh), first))
 
@@ -134,6 +148,7 @@ def hat_gradients(mesh: TriMesh) -> FloatArray:
 
 def _thinner(mesh: TriMesh, share: float) -> BoolArray:
     """Mask (m,) of faces whose smallest height is at most this share of their longest edge."""
+    mesh, _ = in_safe_unit(mesh)
     corners = mesh.vertices[mesh.faces]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
     thin = np.linalg.norm(face_cross(mesh), axis=1) <= share * longest**2

@@ -68,8 +68,7 @@ class AngleStack:
         for other in stacks[1:]:
             same = np.array_equal(first.indptr, other.indptr)
             same = same and np.array_equal(first.indices, other.indices)
-            # Tangent bases of different kinds round areas differently.
-            if not (same and np.allclose(first.mass, other.mass, rtol=1e-9, atol=0.0)):
+            if not (same and _on_one_mesh(first.mass, other.mass)):
                 raise InputError("the stacks belong to different meshes; make them from one")
         drift = None
         if any(stack.drift is not None for stack in stacks):
@@ -96,6 +95,8 @@ class AngleStack:
         matrix.sum_duplicates()
         rows = np.repeat(np.arange(len(laplacian.mass)), np.diff(matrix.indptr))
         plain = laplacian if reference is None else reference
+        if not _on_one_mesh(laplacian.mass, plain.mass):
+            raise InputError("the reference belongs to another mesh; make it from the same one")
         return cls(
             theta=np.array([one_number(theta, "theta")]),
             indptr=matrix.indptr.astype(np.int32),
@@ -124,6 +125,11 @@ class AngleStack:
 
     def __iter__(self) -> Iterator[Laplacian]:
         return (self[angle] for angle in range(len(self)))
+
+
+def _on_one_mesh(mass: FloatArray, other: FloatArray) -> bool:
+    """Whether masses agree; tangent bases of different kinds round areas differently."""
+    return len(mass) == len(other) and np.allclose(mass, other, rtol=1e-9, atol=0.0)
 
 
 @checked

@@ -199,7 +199,7 @@ def _conjugate_gradients(
         before = np.where(product > 0.0, product, 1.0)
     raise ConvergenceError(
         f"the iterative solver left a relative residual of {(size / wanted).max() * tolerance:.1e}"
-        f' after {_MOST_ITERATIONS} iterations; take solver="direct", or mend the mesh'
+        f' after {_MOST_ITERATIONS} iterations; take solver="direct", or repair the mesh'
     )
 
 
@@ -227,6 +227,6 @@ def _stabilised_gradients(matrix: sparse.csr_array, right: FloatArray) -> FloatA
     if failed:
         raise ConvergenceError(
             f"the iterative solver did not converge in {_MOST_ITERATIONS} iterations;"
-            ' take solver="direct", or mend the mesh'
+            ' take solver="direct", or repair the mesh'
         )
     return np.asarray(x)
