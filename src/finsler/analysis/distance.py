@@ -11,7 +11,7 @@ from finsler.compute.memory import require
 from finsler.mesh.arguments import require_one_of, vertex_set, without_mesh
 from finsler.mesh.measures import in_safe_unit
 from finsler.metric.randers import RandersMetric
-from finsler.typing import FloatArray
+from finsler.typing import FloatArray, IntArray
 
 
 @without_mesh
@@ -36,12 +36,10 @@ def randers_distance(
         d(·, sources), the way *to* the sources, instead of d(sources, ·).
     each : bool
         One column for each source, (n, s), instead of the distance from the set, (n,).
-    method : {"eikonal", "heat"}
+    method, solver : {"eikonal", "heat"}, {"auto", "direct", "iterative"}
         "eikonal" is exact for a point source in a plane with constant metric; its cost grows with
         the number of sources, and with ‖ω‖ close to 1. "heat" has a few per cent of error and takes
-        two linear solves a source, see [`RandersHeat`][finsler.RandersHeat].
-    solver : {"auto", "direct", "iterative"}
-        Of the method "heat".
+        two linear solves a source by the solver, see [`RandersHeat`][finsler.RandersHeat].
 
     Returns
     -------
@@ -75,11 +73,16 @@ def randers_distance(
     if method == "heat":
         heat = RandersHeat(scaled, solver=solver)
         return unit * heat.distance(points, reverse=reverse, each=each)
-    require("eikonal", scaled.mesh.n_vertices)
-    front = Eikonal.of(scaled.reversed() if reverse else scaled)
+    front = scaled.reversed() if reverse else scaled
+    return unit * _eikonal_distance(front, points, each)
+
+
+def _eikonal_distance(metric: RandersMetric, points: IntArray, each: bool) -> FloatArray:
+    require("eikonal", metric.mesh.n_vertices)
+    front = Eikonal.of(metric)
     if not each:
-        return unit * front.distance(points)
-    return unit * np.stack([front.distance(points[[i]]) for i in range(len(points))], axis=1)
+        return front.distance(points)
+    return np.stack([front.distance(points[[i]]) for i in range(len(points))], axis=1)
 
 
 def metric_in_safe_unit(metric: RandersMetric) -> tuple[RandersMetric, float]:

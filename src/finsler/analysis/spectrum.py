@@ -101,10 +101,9 @@ def spectrum(
 ) -> Spectrum:
     """The k smallest eigenpairs of a Laplacian.
 
-    Shift-and-invert with one sparse Cholesky factor (or, in less memory, conjugate gradients with
-    multigrid) and a block Lanczos iteration; a dense solver where k is close to n. Connected
-    components are solved one by one, so equal pieces with equal eigenvalues are all found. Works
-    in any unit of length.
+    Shift-and-invert and a block Lanczos iteration; a dense solver where k is close to n. Connected
+    components are solved one by one, so that equal eigenvalues of equal pieces are not missed.
+    Works in any unit of length.
 
     Parameters
     ----------
@@ -114,21 +113,18 @@ def spectrum(
     mass : (n, n) sparse, optional
         Another mass, e.g. [`consistent_mass`][finsler.operator.consistent_mass], instead of the
         lumped one of the Laplacian.
-    tolerance : float
-        Relative residual of the inverted operator at which a pair counts as converged. Eigenvalue
-        errors are of the order of its square.
-    seed : int
-        Of the random start.
+    tolerance, seed : float, int
+        Relative residual of the inverted operator at which a pair counts as converged, eigenvalue
+        errors being of the order of its square; and of the random start.
     solver : {"auto", "direct", "iterative"}
-        "iterative" needs no factor, takes several times longer, and finds eigenvalues that agree
-        to 1e-9 of the largest; tolerances below 1e-8 are raised to that. "auto" is direct where
+        "iterative" takes no factor but conjugate gradients, several times longer; eigenvalues agree
+        to 1e-9 of the largest, tolerances below 1e-8 are raised to that. "auto" is direct where
         that fits into memory.
 
     Raises
     ------
     InputError
-        k out of range, or too large for the memory that is free, or the matrices are not finite, or
-        the stiffness is not semidefinite.
+        k out of range or too large for the free memory; matrices not finite or semidefinite.
     ConvergenceError
         Some pairs did not converge, or their residual is too large to be of use.
 
@@ -139,38 +135,43 @@ def spectrum(
     >>> (spectrum(lbo(primitives.sphere(20)), k=9).eigenvalues.round(1) + 0.0).tolist()
     [0.0, 2.0, 2.0, 2.0, 6.0, 6.0, 6.0, 6.0, 6.0]
     """
-    require_seed(seed)
-    require_positive(tolerance, "tolerance")
-    n = len(laplacian.mass)
+    masses = sparse.csr_array(sparse.diags_array(laplacian.mass) if mass is None else mass)
+    _require_pencil(laplacian, masses, k)
+    stiffness, used = laplacian.stiffness, laplacian.mass if mass is None else masses
+    method = _Method(tolerance, seed, choose("spectrum", len(laplacian.mass), solver, k=k))
+    # A unit of area near that of the mesh, and a power of 4, so that no digit changes.
+    unit = 4.0 ** np.round(0.5 * np.log2(laplacian.mass.mean()))
+    masses, lumped = masses / unit, laplacian.mass / unit
+    pairs = _by_component(stiffness, masses, k, method)
+    _fix_signs(pairs.vectors)
+    norms = _residuals(stiffness, masses, lumped, pairs)
+    residuals = norms / max(float(pairs.values[-1]), _shift(stiffness, masses))
+    _require_converged(residuals)
+    values, vectors = pairs.values / unit, pairs.vectors / np.sqrt(unit)
+    return Spectrum(values, vectors, used, residuals, method.solver)
+
+
+def _require_pencil(laplacian: Laplacian, mass: sparse.csr_array, k: int) -> None:
+    """Raise unless W and S have k eigenpairs."""
+    n, stiffness = len(laplacian.mass), laplacian.stiffness
     if not 1 <= k <= n:
         raise InputError(f"k is {k}; it must lie in 1..{n}, the number of vertices")
-    stiffness = laplacian.stiffness
-    masses = sparse.csr_array(sparse.diags_array(laplacian.mass) if mass is None else mass)
-    if masses.shape != stiffness.shape:
-        raise InputError(f"the mass has shape {masses.shape}, the stiffness {stiffness.shape}")
+    if mass.shape != stiffness.shape:
+        raise InputError(f"the mass has shape {mass.shape}, the stiffness {stiffness.shape}")
     if not (np.isfinite(stiffness.data).all() and (laplacian.mass > 0).all()):
         raise InputError(
             "the Laplacian has entries that are not finite, or a mass that is not positive"
         )
 
-    chosen = choose("spectrum", n, solver, k=k)
-    used = laplacian.mass if mass is None else masses
-    # A unit of area near that of the mesh, and a power of 4, so that no digit changes.
-    unit = 4.0 ** np.round(0.5 * np.log2(laplacian.mass.mean()))
-    masses, lumped = masses / unit, laplacian.mass / unit
-    pairs = _by_component(stiffness, masses, k, _Method(tolerance, seed, chosen))
-    _fix_signs(pairs.vectors)
-    norms = _residuals(stiffness, masses, lumped, pairs)
-    scale = max(float(pairs.values[-1]), _shift(stiffness, masses))
-    if not (norms <= _WORST_RESIDUAL * scale).all():
-        worst = int(np.argmax(norms))
+
+def _require_converged(residuals: FloatArray) -> None:
+    if not (residuals <= _WORST_RESIDUAL).all():
+        worst = int(np.argmax(residuals))
         raise ConvergenceError(
-            f"eigenpair {worst} has relative residual {norms[worst] / scale:.1e}, above"
+            f"eigenpair {worst} has relative residual {residuals[worst]:.1e}, above"
             f" {_WORST_RESIDUAL:.0e}; the mesh probably has needle-like faces: finsler.repair, or"
             " remesh it"
         )
-    values, vectors = pairs.values / unit, pairs.vectors / np.sqrt(unit)
-    return Spectrum(values, vectors, used, norms / scale, chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +185,10 @@ class _Method:
     tolerance: float
     seed: int
     solver: str
+
+    def __post_init__(self) -> None:
+        require_seed(self.seed)
+        require_positive(self.tolerance, "tolerance")
 
 
 def _by_component(

@@ -80,9 +80,8 @@ def shot(
 ) -> NDArray[Any]:
     """Histograms of the normals around each vertex, seen from a frame that turns with the surface.
 
-    The ball of the radius is cut into 32 volumes, 8 sectors × 2 shells × 2 halves. Each neighbour
-    votes in its volume, and less in those beside it, for one of bins + 1 levels of the angle of its
-    normal. The module `finsler.descriptors.shot` has the definition, vote by vote.
+    Each neighbour votes in one of 32 volumes of the ball, and less in those beside it, for one of
+    bins + 1 levels of the angle of its normal; `finsler.descriptors.shot` has the definition.
 
     Parameters
     ----------

@@ -61,6 +61,47 @@ def _flipped_length(length: Floats, side: int, other: int) -> float:
 
 
 @numba.njit(cache=True)
+def _flip(
+    faces: Ints, length: Floats, twin: Ints, weight: Floats, side: int, diagonal: float
+) -> tuple[int, int, int, int]:
+    """Flip one edge, in place; the four sides around it, as they are numbered afterwards."""
+    other = twin[side]
+    f, s = side // 3, side % 3
+    g, t = other // 3, other % 3
+    s1, s2 = 3 * f + (s + 1) % 3, 3 * f + (s + 2) % 3
+    t1, t2 = 3 * g + (t + 1) % 3, 3 * g + (t + 2) % 3
+    i, j = faces[f, s], faces[f, (s + 1) % 3]
+    bottom, top = faces[g, (t + 2) % 3], faces[f, (s + 2) % 3]
+    below = _area(length[other], length[t1], length[t2])
+    above = _area(length[side], length[s1], length[s2])
+    mean = (above * weight[f] + below * weight[g]) / (above + below)
+    weight[f] = weight[g] = mean
+    # Old sides: s1 from j to the top, s2 on to i, t1 from i to the bottom, t2 on to j.
+    lengths = length[s1], length[s2], length[t1], length[t2]
+    glued = twin[s1], twin[s2], twin[t1], twin[t2]
+    old = s1, s2, t1, t2
+    # The first sides of both new faces are the diagonal.
+    new = 3 * g + 2, 3 * f + 1, 3 * f + 2, 3 * g + 1
+    faces[f, 0], faces[f, 1], faces[f, 2] = bottom, top, i
+    faces[g, 0], faces[g, 1], faces[g, 2] = top, bottom, j
+    for q in range(4):
+        length[new[q]] = lengths[q]
+    length[3 * f] = length[3 * g] = diagonal
+    twin[3 * f], twin[3 * g] = 3 * g, 3 * f
+    for q in range(4):
+        partner = glued[q]
+        # A side may be glued to another of the four.
+        for p in range(4):
+            if partner == old[p]:
+                partner = new[p]
+                break
+        twin[new[q]] = partner
+        if partner >= 0:
+            twin[partner] = new[q]
+    return new
+
+
+@numba.njit(cache=True)
 def flip_to_delaunay(
     faces: Ints, length: Floats, twin: Ints, weight: Floats, limit: int
 ) -> tuple[int, bool]:
@@ -89,38 +130,7 @@ def flip_to_delaunay(
         if flips >= limit:
             return flips, False
         flips += 1
-        f, s = side // 3, side % 3
-        g, t = other // 3, other % 3
-        s1, s2 = 3 * f + (s + 1) % 3, 3 * f + (s + 2) % 3
-        t1, t2 = 3 * g + (t + 1) % 3, 3 * g + (t + 2) % 3
-        i, j = faces[f, s], faces[f, (s + 1) % 3]
-        bottom, top = faces[g, (t + 2) % 3], faces[f, (s + 2) % 3]
-        below = _area(length[other], length[t1], length[t2])
-        above = _area(length[side], length[s1], length[s2])
-        mean = (above * weight[f] + below * weight[g]) / (above + below)
-        weight[f] = weight[g] = mean
-        # Old sides: s1 from j to the top, s2 on to i, t1 from i to the bottom, t2 on to j.
-        lengths = length[s1], length[s2], length[t1], length[t2]
-        glued = twin[s1], twin[s2], twin[t1], twin[t2]
-        old = s1, s2, t1, t2
-        # The first sides of both new faces are the diagonal.
-        new = 3 * g + 2, 3 * f + 1, 3 * f + 2, 3 * g + 1
-        faces[f, 0], faces[f, 1], faces[f, 2] = bottom, top, i
-        faces[g, 0], faces[g, 1], faces[g, 2] = top, bottom, j
-        for q in range(4):
-            length[new[q]] = lengths[q]
-        length[3 * f] = length[3 * g] = diagonal
-        twin[3 * f], twin[3 * g] = 3 * g, 3 * f
-        for q in range(4):
-            partner = glued[q]
-            # A side may be glued to another of the four.
-            for p in range(4):
-                if partner == old[p]:
-                    partner = new[p]
-                    break
-            twin[new[q]] = partner
-            if partner >= 0:
-                twin[partner] = new[q]
+        new = _flip(faces, length, twin, weight, side, diagonal)
         for q in range(4):
             if not waiting[new[q]]:
                 waiting[new[q]] = True

@@ -85,10 +85,8 @@ def delaunay_laplacian(
 
     Raises
     ------
-    InputError, MeshWarning
-        As for `laplacian`.
-    ConvergenceError
-        The flips do not end.
+    InputError, ConvergenceError
+        As for `laplacian`; the flips do not end.
 
     Examples
     --------
@@ -99,8 +97,6 @@ def delaunay_laplacian(
     >>> result.negative_before > 0.1, result.negative_after
     (True, 0.0)
     """
-    from finsler.operator._compiled_delaunay import flip_to_delaunay
-
     plain = laplacian(mesh, diffusivity)
     tensors, twin, share = np.asarray(diffusivity, dtype=np.float64), _twins(mesh), 1.0
     if cover and (twin < 0).any():
@@ -109,19 +105,27 @@ def delaunay_laplacian(
     lengths, weight = _lengths(mesh, tensors, twin)
     lengths, shortened = _made_possible(lengths, twin)
     faces, flat = mesh.faces.copy(), lengths.ravel()
-    flips, ended = flip_to_delaunay(faces, flat, twin, weight, _FLIPS * len(flat))
-    if not ended:
-        raise ConvergenceError(f"the triangulation is not Delaunay after {flips} flips")
+    flips = _flip(faces, flat, twin, weight)
     flipped = Laplacian(_assembled(faces, flat, share * weight, mesh.n_vertices), plain.mass)
     return DelaunayLaplacian(
         flipped,
         faces,
         flat.reshape(-1, 3),
-        int(flips),
+        flips,
         plain.negative_share,
         flipped.negative_share,
         shortened,
     )
+
+
+def _flip(faces: IntArray, lengths: FloatArray, twin: IntArray, weight: FloatArray) -> int:
+    """Flip to Delaunay, in place; the number of flips."""
+    from finsler.operator._compiled_delaunay import flip_to_delaunay
+
+    flips, ended = flip_to_delaunay(faces, lengths, twin, weight, _FLIPS * len(lengths))
+    if not ended:
+        raise ConvergenceError(f"the triangulation is not Delaunay after {flips} flips")
+    return int(flips)
 
 
 def _twins(mesh: TriMesh) -> IntArray:

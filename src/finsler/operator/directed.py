@@ -69,12 +69,9 @@ def directed_stack(
     require_peclet(peclet)
     require_anisotropy(alpha)
     theta = angles_of(directions, "directions") * (2.0 if np.ndim(directions) == 0 else 1.0)
-    mesh, basis = field.mesh, field.basis
+    mesh = field.mesh
     require("stack", mesh.n_vertices, angles=2 * len(theta))
-    x, y = field.coordinates.T
-    across = np.stack([y * y, -x * y, -x * y, x * x], axis=1).reshape(-1, 2, 2)
-    tensors = turning_tensors(np.eye(2) - alpha / (1.0 + alpha) * across)
-    parts = assemble(mesh, basis, tensors)
+    parts = assemble(mesh, field.basis, turning_tensors(_diffusivity(field, alpha)))
     values = angle_coefficients(theta) @ parts.values
     turning = np.stack([np.cos(theta), np.sin(theta)], axis=1)
     return AngleStack(
@@ -115,12 +112,17 @@ def directed_metric(
     if not 0.0 <= strength < 1.0:
         raise InputError(f"strength is {strength}; it must lie in [0, 1)")
     require_anisotropy(alpha)
-    b = field.turned(theta).coordinates
-    across = np.stack([-b[:, 1], b[:, 0]], axis=1)
-    outer = np.einsum("fi,fj->fij", across, across)
-    tensor = np.linalg.inv(np.eye(2) - alpha / (1.0 + alpha) * outer)
+    turned = field.turned(theta)
+    tensor = np.linalg.inv(_diffusivity(turned, alpha))
     # D b = b, so M b = b and ‖b‖_M = |b|.
-    return RandersMetric(field.mesh, tensor, -strength * b, basis=field.basis)
+    return RandersMetric(field.mesh, tensor, -strength * turned.coordinates, basis=field.basis)
+
+
+def _diffusivity(field: OrientedField, alpha: float) -> FloatArray:
+    """I − α/(1+α) (Je)(Je)ᵀ of each face, (m, 2, 2)."""
+    x, y = field.coordinates.T
+    across = np.stack([y * y, -x * y, -x * y, x * x], axis=1).reshape(-1, 2, 2)
+    return np.asarray(np.eye(2) - alpha / (1.0 + alpha) * across)
 
 
 def _slopes(field: OrientedField, peclet: float) -> FloatArray:
