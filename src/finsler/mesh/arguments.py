@@ -191,7 +191,7 @@ def checked_map(values: ArrayLike, n_from: int, n_into: int, name: str = "the ma
     if given.shape != (n_from,) or np.asarray(values).dtype.kind not in "iu":
         raise InputError(
             f"{name} has shape {given.shape} and type {np.asarray(values).dtype}; it must name a"
-            f" vertex for each vertex by whole numbers, one vertex for each of the {n_from} vertices"
+            f" vertex for each vertex (whole numbers), one vertex for each of the {n_from} vertices"
         )
     if given.min() < 0 or given.max() >= n_into:
         raise InputError(f"{name} names a vertex outside 0..{n_into - 1}, those of the target")
