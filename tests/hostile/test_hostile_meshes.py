@@ -112,7 +112,7 @@ LYING = {
     "a NUL byte": ("OFF\n3 1 0\n0 0 1\0 0\n1 0 0\n0 1 0\n3 0 1 2\n", "stands where a number"),
     "an escape": ("OFF\n3 1 0\n0 0 \x1b[31m\n", r"'\\x1b\[31m'"),
     "UTF-16": ("OFF\n3 1 0\n".encode("utf-16"), "first word is not OFF"),
-    "a byte order mark": ("\ufeffOFF\n3 1 0\n", "first word is not OFF"),
+    "two byte order marks": ("\ufeff\ufeffOFF\n3 1 0\n", "first word is not OFF"),
 }
 
 
