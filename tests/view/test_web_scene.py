@@ -100,6 +100,8 @@ def test_omega_that_follows_curvature_changes_the_kernel(surface):
     assert np.abs(constant - curved).max() > 0.01 * np.abs(constant).max()
 
 
+# Little smoothing on a coarse mesh: a warning says that distances may be off.
+@pytest.mark.filterwarnings("ignore:the mesh is too coarse:finsler.MeshWarning")
 def test_the_page_shows_the_operators_that_a_spec_means(surface):
     meant = OperatorSpec(omega="curved", smoothing=3)
     shown = surface.values(at(Shown.there, operator=meant), 8)
