@@ -116,12 +116,12 @@ def typical_jump(metric: RandersMetric) -> float:
 
 
 def trusted_share(jump: float) -> float:
-    """The `trust` of `corner_update`: 0.3 where the metric is smooth, 0.1 where it jumps.
+    """The `trust` of `corner_update`: 0.4 where the metric is smooth, 0.1 where it jumps.
 
     Measured on bodies of 500 vertices against the same metric on subdivided faces: with 0.3 mean
     errors at α = 30 are 9%, with 0.1 they are 3%, and 4.5% without virtual sources.
     """
-    return float(np.clip(0.01 / max(jump, 1e-12), 0.1, 0.3))
+    return float(np.clip(0.01 / max(jump, 1e-12), 0.1, 0.4))
 
 
 def opposite_corners(mesh: TriMesh) -> IntArray:
