@@ -19,6 +19,11 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from finsler.errors import InputError
+from finsler.nn.training.settings import NOT_NEGATIVE as _NOT_NEGATIVE
+from finsler.nn.training.settings import POSITIVE as _POSITIVE
+from finsler.nn.training.settings import SHARE as _SHARE
+from finsler.nn.training.settings import MapSettings
+from finsler.nn.training.settings import setting as _setting
 
 _LONGEST_FILE, _LONGEST_TEXT = 2**20, 100
 _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
@@ -29,35 +34,8 @@ _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _setting(
-    default: Any,
-    help: str,
-    *bounds: tuple[str, float],
-    choices: tuple[str, ...] = (),
-    only_with: tuple[str, str] | None = None,
-    resumable: bool = False,
-) -> Any:
-    """A field: what it is for, its bounds or choices, and the setting without which it is unused.
-
-    A run may be continued with another value of what is `resumable`: it decides where and how
-    something is computed, not what.
-    """
-    metadata = {
-        "help": help,
-        "bounds": bounds,
-        "choices": choices,
-        "only_with": only_with,
-        "resumable": resumable,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-_POSITIVE, _NOT_NEGATIVE = ("at least", 1), ("at least", 0)
-_SHARE = (_NOT_NEGATIVE, ("below", 1))
-
-
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(MapSettings):
     """Everything that decides a training run, apart from the store it learns from.
 
     The fields with their meaning, default and range are listed by `settings_table` and in
@@ -244,9 +222,11 @@ def settings_table() -> list[tuple[str, str, str, str]]:
     >>> settings_table()[5]
     ('dropout', '0.5', 'at least 0, below 1', 'share of that layer left out in training')
     """
+    inherited = {field.name for field in dataclasses.fields(MapSettings)}
+    listed = sorted(dataclasses.fields(TrainConfig), key=lambda field: field.name in inherited)
     return [
         (field.name, _toml(field.default), _range_text(field), field.metadata["help"])
-        for field in dataclasses.fields(TrainConfig)
+        for field in listed
     ]
 
 
