@@ -21,15 +21,10 @@ from common import print_table, save
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.data import Shape, synthetic_collection
 from finsler.data.partial import cut
-from finsler.matching import Verdict, refine, verdict
+from finsler.matching import Verdict, describe, refine, verdict
 from finsler.matching.candidates import candidates
 from finsler.matching.refine import last_step, points_of
-from finsler.matching.surfaces import (
-    common_radius,
-    describe_surface,
-    principal_features,
-    rescaled,
-)
+from finsler.matching.surfaces import principal_features
 from finsler.mesh import TriMesh, surface_area
 from finsler.typing import BoolArray, FloatArray, IntArray
 
@@ -69,9 +64,7 @@ def moved(first: Shape, second: Shape, points: FloatArray, motion: Motion) -> In
 
 def refined_candidates(first: Shape, second: Shape) -> Iterator[tuple[IntArray, IntArray]]:
     """Maps both ways of all candidates of the matcher, that of least energy first."""
-    meshes = [rescaled(shape.mesh, surface_area(shape.mesh)) for shape in (first, second)]
-    radius = common_radius(max(mesh.n_vertices for mesh in meshes))
-    a, b = (describe_surface(mesh, k=120, radius=radius) for mesh in meshes)
+    a, b = (describe(shape.mesh, k=120) for shape in (first, second))
     features = principal_features(a.features(), b.features(), 64)
     whole = points_of(a.spectrum), points_of(b.spectrum)
     for candidate in candidates(a, b, *features):

@@ -25,9 +25,11 @@ OPERATORS = finsler.chebyshev_operators(STACK)
 SHOT_FRAMES = finsler.shot_frames(MESH, radius=2.0)
 HEIGHT = MESH.vertices[:, 2]
 MAP = np.arange(MESH.n_vertices)
+DESCRIBED = finsler.describe(MESH, k=10)
 
 INSTANCES = {
     "AngleStack": STACK,
+    "DescribedSurface": DESCRIBED,
     "DistanceField": finsler.distance_fields(METRIC, [0], target=5)[0],
     "FaceFrames": FRAMES,
     "Laplacian": LAPLACIAN,
@@ -57,6 +59,9 @@ VALID = {
     "config": {"a": 1},
     "count": 4,
     "cover": True,
+    "cache": None,
+    "describe.k": 10,
+    "describe.operator": finsler.lbo,
     "diffuse.operator": LAPLACIAN,
     "diffusivity": METRIC.diffusivity(),
     "directions": 2,
@@ -133,6 +138,7 @@ VALID = {
     "peclet": 0.2,
     "progress": lambda step: None,
     "radius": 1.0,
+    "read_described.path": "d.npz",
     "record": {"kind": "albo"},
     "reference": LAPLACIAN,
     "reverse": False,
@@ -173,6 +179,8 @@ VALID = {
     "vertices": MESH.vertices,
     "where": "curved",
     "wind": np.zeros(3),
+    "write_described.path": "e.npz",
+    "write_described.surface": DESCRIBED,
     "write_mesh.path": "w.ply",
 }
 WRONG = [
@@ -236,6 +244,7 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     finsler.write_mesh("m.off", MESH)
     finsler.save_operators("s.npz", STACK)
+    finsler.write_described("d.npz", DESCRIBED)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from finsler.descriptors import *  # noqa: F403
     from finsler.errors import *  # noqa: F403
     from finsler.frames import *  # noqa: F403
+    from finsler.matching.descriptions import *  # noqa: F403
     from finsler.matching.match import *  # noqa: F403
     from finsler.mesh import primitives as primitives
     from finsler.mesh.health import *  # noqa: F403
@@ -33,7 +34,7 @@ __version__ = "0.1.0"
 # From the quickest to import to the slowest.
 _MODULES = (
     *("errors", "mesh.trimesh", "mesh.io", "mesh.repair", "mesh.health", "frames", "metric"),
-    *("operator", "analysis", "spec", "descriptors", "matching.match"),
+    *("operator", "analysis", "spec", "descriptors", "matching.descriptions", "matching.match"),
 )
 
 

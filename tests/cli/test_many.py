@@ -252,6 +252,8 @@ class TestMatch:
         code, told, _ = finsler_command("match", scans, "--pairs", pairs, "-o", out, *options)
         report = json.loads(told)
         assert (code, report["computed"], report["kept"]) == (0, 1, 1)
+        # Each of the two meshes was described once, for both pairs.
+        assert len(list((out / "described").iterdir())) == 2
 
     def test_pairs(self, tmp_path):
         every = choose_pairs("all", ("a", "b", "c"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -98,6 +98,14 @@ Model = Annotated[
 Refine = Annotated[
     bool, typer.Option(help="With --model: refine the map of the network, or keep it.")
 ]
+Cache = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Keep bases and descriptors of the meshes here, to match them again without computing"
+        " them; with --pairs the folder `described` in that of the results by default.",
+    ),
+]
 
 
 @with_options(spec=partial(operator_options, alpha=1.0), workers=WorkerOptions)
@@ -116,6 +124,7 @@ def match(
     refine: Refine = True,
     spec: OperatorSpec,
     theta: Theta = 0.0,
+    cache: Cache = None,
     workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -129,7 +138,8 @@ def match(
     distances along it or turns it over is announced as "probably wrong", with the reasons.
 
     With `--pairs` every pair gets a file A__B.npz, and pairs.csv lists all. What is there already
-    is not computed again; a pair that fails stops none of the others, and the exit code is 1.
+    is not computed again; a pair that fails stops none of the others, and the exit code is 1. Each
+    mesh is described once, and its description kept (`--cache`).
 
     Example: `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
     `finsler match faust_r:data/FAUST_r --pairs all -o maps`
@@ -137,7 +147,7 @@ def match(
     if model is None and not refine:
         raise InputError("--no-refine keeps the map of a network: give one with --model")
     network = None if model is None else str(model.absolute())
-    matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta))
+    matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta), cache)
     if pairs is None:
         if second is None:
             raise InputError("give a second mesh B, or match many with --pairs")
@@ -213,6 +223,8 @@ def _match_pairs(
     meshes = open_meshes([where])
     chosen = choose_pairs(pairs, meshes.names)
     require_own_folder(out, _TABLE, COLUMNS, chosen, overwrite=overwrite)
+    if matcher.model is None:
+        matcher = replace(matcher, cache=shared_folder(matcher.cache or f"{out}/described"))
     chosen_workers = workers.of(len(chosen))
     tasks = pair_tasks(meshes, chosen, shared_folder(out), matcher)
     rows = compute_rows(match_to_file, tasks, chosen_workers, title="matching", total=len(chosen))

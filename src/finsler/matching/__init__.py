@@ -1,5 +1,11 @@
 """Matching of two meshes: descriptors or a network, functional maps, ZoomOut, and a verdict."""
 
+from finsler.matching.descriptions import (
+    DescribedSurface,
+    describe,
+    read_described,
+    write_described,
+)
 from finsler.matching.functional import functional_map, pull_back, vertex_map
 from finsler.matching.learned import LearnedMap, learned_map
 from finsler.matching.match import Match, match
@@ -15,6 +21,7 @@ from finsler.matching.refine import Refined, refine
 from finsler.matching.verdict import Verdict, verdict
 
 __all__ = [
+    "DescribedSurface",
     "LearnedMap",
     "Match",
     "Matcher",
@@ -23,6 +30,7 @@ __all__ = [
     "choose_pairs",
     "confidence",
     "cycle_distances",
+    "describe",
     "expected_errors",
     "functional_map",
     "learned_map",
@@ -30,7 +38,9 @@ __all__ = [
     "nearest_rows",
     "orientation_share",
     "pull_back",
+    "read_described",
     "refine",
     "verdict",
     "vertex_map",
+    "write_described",
 ]

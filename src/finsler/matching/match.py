@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
 
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.errors import InputError
 from finsler.matching.candidates import candidates
+from finsler.matching.descriptions import described, read_described
 from finsler.matching.functional import embeddings, pull_back
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.quality import confidence, cycle_distances, expected_errors
@@ -28,17 +29,15 @@ from finsler.matching.refine import (
 )
 from finsler.matching.surfaces import (
     DescribedSurface,
+    UnitSurface,
     basis_size,
-    common_radius,
-    describe_surface,
+    comparable,
+    first_functions,
     principal_features,
-    repaired,
-    rescaled,
-    total_area,
 )
 from finsler.matching.verdict import Verdict, verdict
 from finsler.mesh.arguments import checked, checked_map, require_seed
-from finsler.mesh.repair import Repair
+from finsler.mesh.io import load_mesh
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, lbo
 from finsler.typing import FloatArray, IntArray
@@ -99,8 +98,8 @@ class Match:
 
 @checked
 def match(
-    mesh_1: TriMesh,
-    mesh_2: TriMesh,
+    mesh_1: TriMesh | DescribedSurface | str | os.PathLike[str],
+    mesh_2: TriMesh | DescribedSurface | str | os.PathLike[str],
     *,
     k: int = 200,
     operator: Callable[[TriMesh], Laplacian] = lbo,
@@ -109,6 +108,7 @@ def match(
     keep: bool = False,
     partial: bool = False,
     seed: int = 0,
+    cache: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Match:
     """Find the vertex of mesh 2 for each vertex of mesh 1; components and holes are allowed.
@@ -117,19 +117,22 @@ def match(
 
     Parameters
     ----------
-    mesh_1, mesh_2 : TriMesh
+    mesh_1, mesh_2 : TriMesh, described surface, or path of either
+        A surface that is matched often is best described once, by [`describe`][finsler.describe].
     k : int
-        Size of the largest basis; at most a third of the vertices is used.
+        Size of the largest basis; at most a third of the vertices, or what is described, is used.
     operator : callable
-        Gives the Laplacian of a mesh whose eigenfunctions are the basis.
+        Gives the Laplacian of a mesh whose eigenfunctions are the basis; not used for surfaces that
+        are described already.
     initial, trust : (n_1,), optional
         A vertex map to refine, such as a learned one, and how much each vertex counts at first.
     keep : bool
         Do not refine the initial map: only find its functional map and its confidence.
     partial : bool
         Mesh 1 is a part of mesh 2 in the same unit; both are divided by √area of mesh 2.
-    seed, progress : int, callable
-        Of the samples; called with the name of each stage.
+    seed, cache, progress : int, path, callable
+        Of the samples; folder in which descriptions of meshes are kept, see
+        [`describe`][finsler.describe]; called with the name of each stage.
 
     Raises
     ------
@@ -143,16 +146,17 @@ def match(
     >>> match(mesh, mesh).verdict.probably_wrong
     False
     """
-    pair = _Pair.of(mesh_1, mesh_2, partial)
-    size = basis_size(k, pair.unit_1, pair.unit_2)
+    pair = _Pair.of(opened(mesh_1), opened(mesh_2), partial=partial)
+    size = basis_size(k, pair.unit_1.mesh, pair.unit_2.mesh)
     require_seed(seed)
     if initial is None:
         if keep or trust is not None:
             raise InputError("keep and trust are for an initial map, and none is given")
-        refined, bases = _match_descriptors(pair, size, operator, seed, progress)
+        surfaces = pair.described(k, operator, cache, progress)
+        refined, bases = _match_descriptors(*surfaces, partial, seed, progress)
     else:
         progress("basis")
-        bases = spectrum(operator(pair.unit_1), size), spectrum(operator(pair.unit_2), size)
+        bases = pair.bases(size, operator)
         progress("refinement")
         refined = _refine_initial(pair, *pair.between_units(initial, trust), bases, keep, seed)
     progress("way back")
@@ -162,84 +166,107 @@ def match(
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Two meshes as given, repaired, and repaired in the unit that they are matched in."""
+    """Two surfaces in the unit that they are matched in, and their descriptions where given."""
 
-    mesh_1: TriMesh
-    mesh_2: TriMesh
-    repaired_1: Repair
-    repaired_2: Repair
-    unit_1: TriMesh
-    unit_2: TriMesh
+    unit_1: UnitSurface
+    unit_2: UnitSurface
+    given: tuple[DescribedSurface | None, ...]
     partial: bool
 
     @classmethod
-    def of(cls, mesh_1: TriMesh, mesh_2: TriMesh, partial: bool) -> _Pair:
-        repaired_1, repaired_2 = repaired(mesh_1), repaired(mesh_2)
-        area_1, area_2 = total_area(repaired_1.mesh), total_area(repaired_2.mesh)
-        if partial and area_1 > 1.05 * area_2:
+    def of(cls, *surfaces: TriMesh | DescribedSurface, partial: bool) -> _Pair:
+        given = [surface if isinstance(surface, DescribedSurface) else None for surface in surfaces]
+        unit_1, unit_2 = (
+            surface.unit if isinstance(surface, DescribedSurface) else UnitSurface.of(surface)
+            for surface in surfaces
+        )
+        if unit_2.unit_area != unit_2.area:
+            unit_2, given[1] = unit_2.in_unit(unit_2.area), None
+        wanted = unit_2.area if partial else unit_1.area
+        if partial and unit_1.area > 1.05 * unit_2.area:
             raise InputError(
-                f"the part has area {area_1:.4g} and the full surface {area_2:.4g}; a part is"
-                " smaller and in the same unit: exchange the meshes, or rescale one"
+                f"the part has area {unit_1.area:.4g} and the full surface {unit_2.area:.4g}; a"
+                " part is smaller and in the same unit: exchange the meshes, or rescale one"
             )
-        unit_1 = rescaled(repaired_1.mesh, area_2 if partial else area_1)
-        unit_2 = rescaled(repaired_2.mesh, area_2)
-        return cls(mesh_1, mesh_2, repaired_1, repaired_2, unit_1, unit_2, partial)
+        if unit_1.unit_area != wanted:
+            # Descriptions depend on the unit.
+            unit_1, given[0] = unit_1.in_unit(wanted), None
+        return cls(unit_1, unit_2, tuple(given), partial)
+
+    def described(
+        self,
+        k: int,
+        operator: Callable[[TriMesh], Laplacian],
+        cache: str | os.PathLike[str] | None,
+        progress: Callable[[str], None],
+    ) -> tuple[DescribedSurface, DescribedSurface]:
+        """Both with equally many functions and histograms of equal balls."""
+        surfaces = []
+        for number, unit in enumerate((self.unit_1, self.unit_2), start=1):
+            known = self.given[number - 1]
+            if known is None:
+                progress(f"basis and descriptors of mesh {number}")
+                known = described(unit, k=k, operator=operator, cache=cache)
+            surfaces.append(known)
+        return comparable(surfaces[0], surfaces[1], k)
+
+    def bases(self, size: int, operator: Callable[[TriMesh], Laplacian]) -> Bases:
+        """Both bases, with equally many functions."""
+        first, second = (
+            spectrum(operator(unit.mesh), size) if known is None else known.spectrum
+            for unit, known in zip((self.unit_1, self.unit_2), self.given, strict=True)
+        )
+        size = min(size, len(first.eigenvalues), len(second.eigenvalues))
+        return first_functions(first, size), first_functions(second, size)
 
     def between_units(
         self, initial: ArrayLike, trust: ArrayLike | None
     ) -> tuple[IntArray, FloatArray]:
         """A map of the meshes as given and its trust, between the repaired ones."""
-        n_1 = self.mesh_1.n_vertices
-        start = checked_map(initial, n_1, self.mesh_2.n_vertices, "initial")
-        source = self.repaired_1.vertex_source
-        target = _new_vertices(self.mesh_2, self.repaired_2)[start[source]]
-        return target, checked_trust(trust, n_1)[source]
+        n_1, n_2 = len(self.unit_1.vertex_map), len(self.unit_2.vertex_map)
+        start = checked_map(initial, n_1, n_2, "initial")
+        source = self.unit_1.vertex_source
+        return self.unit_2.vertex_map[start[source]], checked_trust(trust, n_1)[source]
 
     def as_given(self, result: Match) -> Match:
         """The same for the vertices as given; those that are left out follow the nearest one."""
-        new_1 = _new_vertices(self.mesh_1, self.repaired_1)
-        new_2 = _new_vertices(self.mesh_2, self.repaired_2)
+        new_1, new_2 = self.unit_1.vertex_map, self.unit_2.vertex_map
         return replace(
             result,
-            map_12=self.repaired_2.vertex_source[result.map_12[new_1]],
-            map_21=self.repaired_1.vertex_source[result.map_21[new_2]],
+            map_12=self.unit_2.vertex_source[result.map_12[new_1]],
+            map_21=self.unit_1.vertex_source[result.map_21[new_2]],
             expected=result.expected[new_1],
             confidence=result.confidence[new_1],
             cycle=result.cycle[new_1],
         )
 
 
-def _new_vertices(mesh: TriMesh, repair: Repair) -> IntArray:
-    """Vertex of the repaired mesh for each as given; the nearest for those that are left out."""
-    new = repair.vertex_map.copy()
-    lost = np.flatnonzero(new < 0)
-    if len(lost):
-        new[lost] = cKDTree(repair.mesh.vertices).query(mesh.vertices[lost])[1]
-    return new
+def opened(
+    surface: TriMesh | DescribedSurface | str | os.PathLike[str],
+) -> TriMesh | DescribedSurface:
+    """A mesh or described surface, read where a path is given: .npz holds a described one."""
+    if isinstance(surface, TriMesh | DescribedSurface):
+        return surface
+    described_file = str(surface).lower().endswith(".npz")
+    return read_described(surface) if described_file else load_mesh(surface)
 
 
 def _match_descriptors(
-    pair: _Pair,
-    size: int,
-    operator: Callable[[TriMesh], Laplacian],
+    first: DescribedSurface,
+    second: DescribedSurface,
+    partial: bool,
     seed: int,
     progress: Callable[[str], None],
 ) -> tuple[Refined, Bases]:
-    radius = common_radius(max(pair.unit_1.n_vertices, pair.unit_2.n_vertices))
-    surfaces: list[DescribedSurface] = []
-    for number, mesh in enumerate((pair.unit_1, pair.unit_2), start=1):
-        progress(f"basis and descriptors of mesh {number}")
-        surfaces.append(describe_surface(mesh, k=size, radius=radius, operator=operator))
-    first, second = surfaces
     bases = first.spectrum, second.spectrum
     progress("candidates")
     features = principal_features(first.features(), second.features(), _FEATURES)
-    ranked = candidates(first, second, *features, partial=pair.partial, seed=seed)
+    ranked = candidates(first, second, *features, partial=partial, seed=seed)
     start = ranked[0].functional
     progress("refinement")
     whole_1, whole_2 = points_of(bases[0]), points_of(bases[1])
     rng = np.random.default_rng(seed)
-    steps = basis_sizes(*bases, first=start.shape[1], step=_STEP, partial=pair.partial)
+    steps = basis_sizes(*bases, first=start.shape[1], step=_STEP, partial=partial)
     some = sampled(whole_1, SAMPLES, rng), sampled(whole_2, SAMPLES, rng)
     return last_step(zoom(start, *some, steps), whole_1, whole_2), bases
 
@@ -266,15 +293,15 @@ def _reverse(
 
 def _measure(pair: _Pair, refined: Refined, map_21: IntArray, bases: Bases) -> Match:
     """The maps between the repaired meshes with all that is said about them."""
-    expected = expected_errors(pair.unit_1, *bases, refined, map_21)
-    said = verdict(pair.unit_1, pair.unit_2, refined.map_12, map_21, partial=pair.partial)
+    expected = expected_errors(pair.unit_1.mesh, *bases, refined, map_21)
+    said = verdict(pair.unit_1.mesh, pair.unit_2.mesh, refined.map_12, map_21, partial=pair.partial)
     k_1, k_2 = refined.functional.shape
     return Match(
         map_12=refined.map_12,
         map_21=map_21,
         expected=expected,
         confidence=confidence(expected),
-        cycle=cycle_distances(pair.unit_1, refined.map_12, map_21),
+        cycle=cycle_distances(pair.unit_1.mesh, refined.map_12, map_21),
         functional=refined.functional,
         eigenvalues_1=bases[0].eigenvalues[:k_1],
         eigenvalues_2=bases[1].eigenvalues[:k_2],

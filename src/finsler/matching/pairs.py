@@ -15,12 +15,14 @@ from typing import Any
 from finsler.compute.batch import Row, ensure_result
 from finsler.data.meshes import Meshes
 from finsler.errors import InputError
+from finsler.matching.descriptions import describe
 from finsler.matching.match import Match, match
-from finsler.matching.surfaces import LEAST_SIZE
+from finsler.matching.surfaces import LEAST_SIZE, DescribedSurface
 from finsler.matching.verdict import Verdict
 from finsler.mesh import primitives
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.trimesh import TriMesh
+from finsler.operator import Laplacian
 from finsler.spec import OperatorSpec
 from finsler.storage.files import read_bytes
 from finsler.storage.hashing import bytes_key, content_key
@@ -56,6 +58,8 @@ class Matcher:
     operator : OperatorSpec
     theta : float
         Angle of the operator, in radians.
+    cache : str or None
+        Folder in which descriptions of meshes are kept; it has no effect on results.
     """
 
     k: int = 200
@@ -64,6 +68,7 @@ class Matcher:
     refine: bool = True
     operator: OperatorSpec = field(default_factory=lambda: OperatorSpec("lbo"))
     theta: float = 0.0
+    cache: str | None = None
 
     def record(self) -> dict[str, Any]:
         """The options that have an effect, for the record in a result."""
@@ -91,18 +96,30 @@ class Matcher:
 
             load_model(self.model)
 
+    def describe(self, mesh: TriMesh) -> DescribedSurface:
+        """Describe a mesh that is matched often."""
+        return describe(mesh, k=self.k, operator=self._laplacian, cache=self.cache)
+
+    def _laplacian(self, mesh: TriMesh) -> Laplacian:
+        return self.operator.laplacian(mesh, self.theta)
+
     def match(
         self,
-        mesh_1: TriMesh,
-        mesh_2: TriMesh,
+        mesh_1: TriMesh | DescribedSurface,
+        mesh_2: TriMesh | DescribedSurface,
         *,
         progress: Callable[[str], None] = lambda stage: None,
     ) -> Match:
-        """Match two meshes; `progress` is called with the name of each stage."""
+        """Match two meshes, or without a model surfaces that `describe` has described.
+
+        `progress` is called with the name of each stage.
+        """
         start: dict[str, Any] = {}
         if self.model is not None:
             from finsler.matching.learned import learned_map
 
+            if isinstance(mesh_1, DescribedSurface) or isinstance(mesh_2, DescribedSurface):
+                raise InputError("a network takes meshes, not described surfaces; give the meshes")
             progress("network")
             learned = learned_map(Path(self.model), mesh_1, mesh_2)
             start = {"initial": learned.map_12, "trust": learned.trust, "keep": not self.refine}
@@ -110,8 +127,9 @@ class Matcher:
             mesh_1,
             mesh_2,
             k=self.k,
-            operator=lambda mesh: self.operator.laplacian(mesh, self.theta),
+            operator=self._laplacian,
             partial=self.partial,
+            cache=self.cache,
             progress=progress,
             **start,
         )

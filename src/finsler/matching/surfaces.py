@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors import shot, wks
@@ -17,7 +17,7 @@ from finsler.mesh.repair import Repair, repair
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, angle_stack, lbo
-from finsler.typing import FloatArray
+from finsler.typing import FloatArray, IntArray
 
 # Wave kernel signatures: eigenpairs, logarithms of eigenvalues times area, width of a band.
 _PAIRS = 60
@@ -37,13 +37,55 @@ LEAST_SIZE = 10
 
 
 @dataclass(frozen=True, eq=False)
-class DescribedSurface:
-    """A mesh with what is needed to match it.
+class UnitSurface:
+    """A repaired mesh in the unit that it is matched in, and how its vertices were numbered before.
 
     Attributes
     ----------
     mesh : TriMesh
         In a unit in which the area of the full surface is 1.
+    area : float
+        Of the repaired mesh, in the unit that it was given in.
+    unit_area : float
+        Area that is 1 now, in the unit as given: `area`, or that of the full surface for a part.
+    vertex_map : (n_given,)
+        Vertex of `mesh` for each vertex as given; the nearest for those that are left out.
+    vertex_source : (n,)
+        Vertex as given for each vertex of `mesh`.
+    """
+
+    mesh: TriMesh
+    area: float
+    unit_area: float
+    vertex_map: IntArray
+    vertex_source: IntArray
+
+    @classmethod
+    def of(cls, mesh: TriMesh, unit_area: float | None = None) -> UnitSurface:
+        """Repair a mesh and divide it by the square root of an area, by default its own."""
+        result = repaired(mesh)
+        area = total_area(result.mesh)
+        unit = area if unit_area is None else unit_area
+        new = result.vertex_map.copy()
+        lost = np.flatnonzero(new < 0)
+        if len(lost):
+            new[lost] = cKDTree(result.mesh.vertices).query(mesh.vertices[lost])[1]
+        return cls(rescaled(result.mesh, unit), area, unit, new, result.vertex_source)
+
+    def in_unit(self, unit_area: float) -> UnitSurface:
+        """The same surface divided by the square root of another area."""
+        share = unit_area / self.unit_area
+        return replace(self, mesh=rescaled(self.mesh, share), unit_area=unit_area)
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedSurface:
+    """A surface with what is needed to match it; made by [`describe`][finsler.describe].
+
+    Attributes
+    ----------
+    unit : UnitSurface
+        The repaired mesh, divided by √area.
     spectrum : Spectrum
         The basis of functions.
     shot : tuple of (n, 352) float32
@@ -51,12 +93,20 @@ class DescribedSurface:
     signatures : (n, d)
         Wave kernel signatures: isotropic, and mean and deviation over the angles of the
         anisotropic ones, which need no common zero of the angle nor a sign.
+    radius : float
+        Of the large ball, in √area; the small one has half of it.
     """
 
-    mesh: TriMesh
+    unit: UnitSurface
     spectrum: Spectrum
     shot: tuple[NDArray[np.float32], ...]
     signatures: FloatArray
+    radius: float
+
+    @property
+    def mesh(self) -> TriMesh:
+        """The repaired mesh, of area 1."""
+        return self.unit.mesh
 
     @property
     def mass(self) -> FloatArray:
@@ -68,40 +118,59 @@ class DescribedSurface:
         return np.hstack(self.shot)
 
 
-def describe_surface(
-    mesh: TriMesh,
-    *,
-    k: int,
-    radius: float,
-    operator: Callable[[TriMesh], Laplacian] = lbo,
-) -> DescribedSurface:
-    """Basis and descriptors of a mesh that has its unit already.
+def comparable(
+    first: DescribedSurface, second: DescribedSurface, k: int
+) -> tuple[DescribedSurface, DescribedSurface]:
+    """Both with equally many functions, at most k, and with histograms of equal balls."""
+    both = first, second
+    size = min(k, *(len(surface.spectrum.eigenvalues) for surface in both))
+    radius = min(surface.radius for surface in both)
+    one, other = (_reduced(surface, size, radius) for surface in both)
+    return one, other
 
-    Parameters
-    ----------
-    mesh : TriMesh
-        Every face has area and every vertex a face.
-    k : int
-        Size of the basis.
-    radius : float
-        Of the larger ball of SHOT; the smaller one has half of it. See `common_radius`.
-    operator : callable
-        Gives the Laplacian whose eigenfunctions are the basis; by default the isotropic one.
-    """
+
+def _reduced(surface: DescribedSurface, size: int, radius: float) -> DescribedSurface:
+    """The same with fewer functions and histograms of other balls."""
+    if size < len(surface.spectrum.eigenvalues):
+        surface = replace(surface, spectrum=first_functions(surface.spectrum, size))
+    if radius == surface.radius:
+        return surface
+    return replace(surface, shot=_histograms(surface.mesh, radius), radius=radius)
+
+
+def describe_unit(unit: UnitSurface, laplacian: Laplacian, k: int) -> DescribedSurface:
+    """Basis of k eigenfunctions of a Laplacian, and descriptors, of a surface in its unit."""
+    mesh = unit.mesh
     pairs = min(_PAIRS, mesh.n_vertices // 2)
     isotropic = _signature(lbo(mesh), pairs)
     angles = np.stack(
         [
-            _signature(laplacian, pairs)
-            for laplacian in angle_stack(mesh, alpha=_ALPHA, tau=0.0, angles=_ANGLES)
+            _signature(turned, pairs)
+            for turned in angle_stack(mesh, alpha=_ALPHA, tau=0.0, angles=_ANGLES)
         ]
     )
+    radius = histogram_radius(mesh.n_vertices)
     return DescribedSurface(
-        mesh=mesh,
-        spectrum=spectrum(operator(mesh), k),
-        shot=tuple(shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)),
+        unit=unit,
+        spectrum=spectrum(laplacian, k),
+        shot=_histograms(mesh, radius),
         signatures=np.hstack([isotropic, angles.mean(axis=0), angles.std(axis=0)]),
+        radius=radius,
     )
+
+
+def first_functions(spectrum: Spectrum, k: int) -> Spectrum:
+    """The k smallest eigenpairs of a spectrum."""
+    return replace(
+        spectrum,
+        eigenvalues=spectrum.eigenvalues[:k],
+        eigenvectors=spectrum.eigenvectors[:, :k],
+        residuals=spectrum.residuals[:k],
+    )
+
+
+def _histograms(mesh: TriMesh, radius: float) -> tuple[NDArray[np.float32], ...]:
+    return tuple(shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius))
 
 
 def repaired(mesh: TriMesh) -> Repair:
@@ -128,12 +197,19 @@ def repaired(mesh: TriMesh) -> Repair:
     )
 
 
-def common_radius(n_vertices: int) -> float:
-    """Radius of SHOT in units of √area: 0.18, or less, so that a ball holds about 1,000 vertices.
+def histogram_radius(n_vertices: int) -> float:
+    """Radius of SHOT in √area: 0.18, or with more than 9,824 vertices a smaller one.
 
-    Two surfaces need the same one: pass the number of vertices of the larger mesh.
+    It is the largest 0.18 · 2^(−j/2) at which a ball holds at most about 1,000 vertices: few
+    values, so that most surfaces share theirs. Two surfaces are compared at the smaller one.
+
+    Examples
+    --------
+    >>> [round(histogram_radius(n), 4) for n in (5_000, 15_000, 30_000)]
+    [0.18, 0.1273, 0.09]
     """
-    return float(min(_RADIUS, np.sqrt(_NEIGHBORS / (np.pi * n_vertices))))
+    halvings = np.log2(np.pi * n_vertices * _RADIUS**2 / _NEIGHBORS)
+    return float(_RADIUS * 2.0 ** (-0.5 * max(np.ceil(halvings), 0.0)))
 
 
 def rescaled(mesh: TriMesh, area: float) -> TriMesh:
