@@ -47,10 +47,11 @@ def check(
 ) -> None:
     """Examine the data sets in a folder: files, indices, meshes, units.
 
-    FAUST_r, the FAUST registrations, SCAPE_r, TOSCA_r, SHREC'16 and folders that `finsler data`
-    wrote are recognised by their layout. The exit code is 0 when everything can be used, 2 when
-    something cannot. In the table, "named" is the share of the vertices whose ground truth is given
-    (mean and range over the shapes), "repeated" the share of the lines that name a vertex again.
+    FAUST, SCAPE, SMAL, DT4D, TOSCA, SHREC'16 and '19, TOPKIDS, PartialSMAL, folders that `finsler
+    data` wrote and any meshes with corres/*.vts are recognised by their layout. The exit code is 0
+    when everything can be used, 2 when something cannot. In the table, "named" is the share of the
+    vertices whose ground truth is given (mean and range over the shapes), "repeated" the share of
+    the lines that name a vertex again.
 
     Example: `finsler data check data/FAUST_r`
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -157,6 +157,7 @@ def _examine(entry: LocatedSet, step: Callable[[], None]) -> SetReport:
         findings += truth.findings
         shapes.append(_Examined(name, files.meshes[name], health(mesh), truth))
     findings += [*_mesh_findings(shapes), *_unit_findings(files, shapes)]
+    findings += _bridge_findings(files, {shape.name: shape.health.n_vertices for shape in shapes})
     named = [shape.truth.named for shape in shapes if shape.truth.named is not None]
     repeated = [shape.truth.repeated for shape in shapes if shape.truth.repeated is not None]
     return SetReport(
@@ -194,7 +195,7 @@ def _truth(files: ShapeFiles, name: str, mesh: TriMesh) -> _Truth:
         return _Truth()
     try:
         if name in files.truths and files.truth == "canonical":
-            return _canonical(files, files.truths[name], mesh)
+            return _canonical(files, name, mesh)
         if name in files.truths and files.truths[name].suffix == ".baryc_gt":
             return _barycentric(files, name, mesh)
         if name in files.truths or name == files.reference or files.truth == "identity":
@@ -207,14 +208,15 @@ def _truth(files: ShapeFiles, name: str, mesh: TriMesh) -> _Truth:
     return _Truth()
 
 
-def _canonical(files: ShapeFiles, path: Path, mesh: TriMesh) -> _Truth:
+def _canonical(files: ShapeFiles, name: str, mesh: TriMesh) -> _Truth:
+    path = files.truths[name]
     points = read_vts(path, mesh.n_vertices)
     distinct = len(np.unique(points))
     named, repeated = distinct / mesh.n_vertices, 1.0 - distinct / len(points)
     try:
-        needed = len(files.reference_points) if files.reference in files.truths else len(points)
+        needed = files.listed(files.family(name)) or len(points)
     except InputError:
-        # The truth of the reference is damaged, which its own turn reports.
+        # The truth of the first shape is damaged, which its own turn reports.
         needed = len(points)
     files.require_lines(path, len(points), needed)
     return _Truth(named, repeated)
@@ -282,7 +284,7 @@ def _grouped(
 def _unit_findings(files: ShapeFiles, shapes: list[_Examined]) -> Iterator[Finding]:
     """Shapes whose area does not fit the others: other units, or another object."""
     areas = {shape.name: shape.health.area for shape in shapes}
-    if len(areas) < 2:
+    if len(areas) < 2 or files.truth == "pairs":
         return
     partial = files.truth == "vertex"
     usual = areas.get(files.reference) if partial else float(np.median([*areas.values()]))
@@ -300,6 +302,27 @@ def _unit_findings(files: ShapeFiles, shapes: list[_Examined]) -> Iterator[Findi
                 f"its lengths are {np.sqrt(ratio):.3g} times too large: bring all shapes to one"
                 " unit, or scale every mesh to unit area before use",
             )
+
+
+def _bridge_findings(files: ShapeFiles, vertices: Mapping[str, int]) -> Iterator[Finding]:
+    """Files that lead from the points of one family to another's, and do not fit them."""
+    for ends, path in files.bridges.items():
+        try:
+            # Where truth is for pairs only, each shape is a family and lists its vertices.
+            count = files.listed if files.truth != "pairs" else lambda end: vertices.get(end, 0)
+            here, there = map(count, ends)
+            points = files.bridge(*ends)
+        except InputError as error:
+            # An error of the shapes' own files is reported in their turn.
+            if str(error).startswith(str(path)):
+                yield _damaged(str(error), path)
+            continue
+        fits = points is None or (len(points) == here and points.max() < there)
+        if here and there and points is not None and not fits:
+            what = f"{len(points)} lines lead to points up to {points.max() + 1}"
+            lists = f"{ends[0]} lists {here} points and {ends[1]} {there}"
+            remedy = "it is cut short or of another release, so copy it again"
+            yield Finding("error", str(path), f"{what}, but {lists}", remedy)
 
 
 def _damaged(message: str, path: Path) -> Finding:

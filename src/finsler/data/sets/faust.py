@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import ShapeFiles, full_set
+from finsler.data.sets.layout import ShapeFiles, full_set, present
 
 _PATTERN = r"tr_reg_\d{3}"
 _NAMES = tuple(f"tr_reg_{i:03d}" for i in range(100))
@@ -15,6 +15,12 @@ _REMESHED = (
     " github.com/llorz/SGA18_orientation_BCICP_dataset and"
     f" github.com/LIX-shape-analysis/GeomFmaps ({_LICENCE}); put tr_reg_000.off to tr_reg_099.off"
     " into FAUST_r/off and tr_reg_000.vts to tr_reg_099.vts into FAUST_r/corres"
+)
+_ANISOTROPIC = (
+    "the anisotropic remeshes of Donati et al. 2022 are linked from"
+    " github.com/dongliangcao/Unsupervised-Learning-of-Robust-Spectral-Shape-Matching"
+    f" ({_LICENCE}); put their tr_reg_080.off and so on into FAUST_a/off and their .vts files into"
+    " FAUST_a/corres"
 )
 _ORIGINAL = (
     f"{_LICENCE}, then unpack MPI-FAUST.zip, so that tr_reg_000.ply to tr_reg_099.ply lie in"
@@ -42,6 +48,25 @@ def faust_r(root: str | os.PathLike[str]) -> Collection:
     return faust_r_files(root).collection()
 
 
+def faust_a(root: str | os.PathLike[str]) -> Collection:
+    """The FAUST shapes remeshed anisotropically, as Donati et al. 2022 and Cao et al. 2023 do.
+
+    Layout, names and `.vts` files are those of FAUST_r; the shapes that are there take their part,
+    as some copies hold only the twenty that test. A few meshes have edges with three faces.
+
+    Parameters
+    ----------
+    root : path
+        The folder with `off` and `corres`, or the one around it.
+
+    Raises
+    ------
+    InputError
+        A file is missing; the sentence says where to get the set.
+    """
+    return faust_a_files(root).collection()
+
+
 def faust_registrations(root: str | os.PathLike[str]) -> Collection:
     """The original FAUST registrations: 6890 vertices, numbered alike in all shapes.
 
@@ -64,6 +89,12 @@ def faust_r_files(root: str | os.PathLike[str]) -> ShapeFiles:
     """Files of FAUST_r, complete or not."""
     inside = ("FAUST_r", "FAUST")
     return full_set(root, "FAUST_r", _PATTERN, inside, _NAMES[:80], _NAMES[80:], source=_REMESHED)
+
+
+def faust_a_files(root: str | os.PathLike[str]) -> ShapeFiles:
+    """Files of FAUST_a; a shape is one that has a mesh or a ground truth."""
+    splits = _NAMES[:80], _NAMES[80:]
+    return present(full_set(root, "FAUST_a", _PATTERN, ("FAUST_a",), *splits, source=_ANISOTROPIC))
 
 
 def faust_registration_files(root: str | os.PathLike[str]) -> ShapeFiles:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import FILLED, ShapeFiles, folders_in
+from finsler.data.sets.files import folders_in, listed_names, mesh_files, missing, truth_files
+from finsler.data.sets.layout import FILLED, ShapeFiles
 from finsler.errors import InputError
 from finsler.mesh.io import write_mesh
 from finsler.storage.files import write_bytes
@@ -24,6 +25,7 @@ from finsler.storage.schema import from_record
 
 SPLIT = "split.json"
 _SOURCE = "write the collection again"
+_LAYOUT = "put meshes into off and, for each, a .vts file that lists the same points into corres"
 _PARTS = ("off", "corres")
 
 
@@ -140,3 +142,27 @@ def stored_files(path: str | os.PathLike[str]) -> ShapeFiles | None:
 
 def _write_numbers(path: Path, values: np.ndarray[Any, Any]) -> None:
     write_bytes(path, ("\n".join(map(str, (values + 1).tolist())) + "\n").encode())
+
+
+def plain_files(path: str | os.PathLike[str]) -> ShapeFiles:
+    """Any shapes in `off` or `shapes`, with `corres/*.vts` that list the same canonical points.
+
+    `train.txt` and `test.txt` give the split; without them all shapes test. The reference is the
+    first shape.
+
+    Raises
+    ------
+    InputError
+        There are no such files.
+    """
+    for folder in folders_in(Path(path), ()):
+        meshes, truths = mesh_files(folder, ".+"), truth_files(folder / "corres", ".+")
+        if meshes and any(name in truths for name in meshes):
+            train, test = (listed_names(folder / f"{part}.txt") for part in ("train", "test"))
+            test = test if train or test else tuple(sorted(meshes))
+            first = (*train, *test)[0]
+            return ShapeFiles(
+                *(folder.name, folder, first, train, test, meshes, truths, "canonical"),
+                source=_LAYOUT,
+            )
+    raise missing(path, "folder of meshes with corres/*.vts", _LAYOUT)

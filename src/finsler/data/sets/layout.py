@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -20,18 +19,22 @@ from finsler.data.labels import (
     read_barycentric,
     read_vts,
 )
+from finsler.data.sets.files import (
+    MESH_ENDINGS,
+    TRUTH_ENDINGS,
+    files_in,
+    folders_in,
+    mesh_files,
+    missing,
+    truth_files,
+)
 from finsler.errors import InputError
 from finsler.mesh.io import load_mesh
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import IntArray
 
-# Best first: where a folder holds several files of one shape, the earlier ending is read.
-_MESH_ENDINGS = (".off", ".ply", ".obj")
-_TRUTH_ENDINGS = (".vts", ".baryc_gt", ".map")
 # Beside a truth file that finsler wrote: vertices, from 1, whose label is not ground truth.
 FILLED = ".filled"
-_MESH_FOLDERS = ("off", "off_2", "shapes", "meshes", "ply", "obj", "vtx_5k", "")
-_TRUTH_FOLDERS = ("corres", "corr", "gt", "maps", "vtx_5k/corres", *_MESH_FOLDERS)
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,22 @@ class ShapeFiles:
         The shapes that belong to the set, whether their files are there or not.
     meshes, truths : mapping of str to Path
         The files found, by shape.
-    truth : {"canonical", "vertex", "identity"}
+    truth : {"canonical", "vertex", "identity", "pairs"}
         What a line of a truth file says: the vertex of this shape at canonical point i; the
         reference vertex (or point of a reference face) at vertex i. Or that no file is needed,
-        since all shapes number their vertices alike.
+        since all shapes number their vertices alike, or since truth is given for pairs only.
     least : int
         Shapes besides the reference that the split needs.
     source : str
         Where to get the set, under which licence, and where to put it.
+    families : mapping of str to str
+        Shapes of one family list the same canonical points; by default all do.
+    bridges : mapping of (str, str) to Path
+        Files that lead from the points of one family, line by line, to those of another.
+    base : {1, 0}
+        What bridges count from.
+    pairs : tuple of (str, str), optional
+        The pairs that are matched, where that is not every shape with every shape.
     """
 
     name: str
@@ -64,9 +75,13 @@ class ShapeFiles:
     test: tuple[str, ...]
     meshes: Mapping[str, Path]
     truths: Mapping[str, Path]
-    truth: Literal["canonical", "vertex", "identity"]
+    truth: Literal["canonical", "vertex", "identity", "pairs"]
     least: int = 1
     source: str = ""
+    families: Mapping[str, str] = field(default_factory=dict)
+    bridges: Mapping[tuple[str, str], Path] = field(default_factory=dict)
+    base: Literal[0, 1] = 1
+    pairs: tuple[tuple[str, str], ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,7 +97,7 @@ class ShapeFiles:
     @property
     def without_truth(self) -> tuple[str, ...]:
         """Shapes whose ground truth is not there; a reference needs one only for its points."""
-        if self.truth == "identity":
+        if self.truth in ("identity", "pairs"):
             return ()
         needed = self.names if self.truth == "canonical" else self.names[1:]
         return tuple(name for name in needed if name not in self.truths)
@@ -127,7 +142,10 @@ class ShapeFiles:
                     f"{self.folder}: the {kind} of {lost[0]}{others} is missing from {self.name},"
                     f" which has {len(self.names)} shapes; {self.source}"
                 )
-        return Collection(self.name, self.train, self.test, self.reference, self.load)
+        bridge = self.bridge if self.bridges else None
+        return Collection(
+            self.name, self.train, self.test, self.reference, self.load, self.pairs, bridge
+        )
 
     def load(self, name: str) -> Shape:
         """Read one shape with its labels.
@@ -139,12 +157,37 @@ class ShapeFiles:
         """
         mesh = load_mesh(self.meshes[name])
         known = self.labels(name, mesh)
-        return Shape(name, mesh, known.labels, known.named)
+        points = self.points(name, mesh)
+        return Shape(name, mesh, known.labels, known.named, points, self.family(name))
+
+    def family(self, name: str) -> str:
+        """The family of a shape."""
+        return self.families.get(name, "")
+
+    def points(self, name: str, mesh: TriMesh) -> IntArray | None:
+        """Vertex at each point that the family lists; None where only labels are given."""
+        if self.truth == "canonical":
+            return read_vts(self.truths[name], mesh.n_vertices)
+        return None if self.truth == "vertex" else np.arange(mesh.n_vertices)
+
+    def listed(self, family: str) -> int:
+        """Points that a family lists, by the file of its first shape; 0 where it has none."""
+        first = next((n for n in self.names if self.family(n) == family and n in self.truths), None)
+        return 0 if first is None else len(read_vts(self.truths[first], 2**40))
+
+    def bridge(self, first: str, second: str) -> IntArray | None:
+        """Point of the second family at each point of the first; None where no file tells."""
+        path = self.bridges.get((first, second))
+        return None if path is None else read_vts(path, 2**40, base=self.base)
 
     def labels(self, name: str, mesh: TriMesh) -> Labels:
         """Labels of a shape whose mesh has been read."""
         if self.truth == "identity":
             return self._identity(name, mesh)
+        if self.truth == "pairs" or self.family(name) != self.family(self.reference):
+            # No vertex of the reference is known for these: they train no network.
+            n = mesh.n_vertices
+            return Labels(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool))
         if name not in self.truths:
             return Labels(np.arange(mesh.n_vertices), np.ones(mesh.n_vertices, dtype=bool))
         path = self.truths[name]
@@ -208,35 +251,6 @@ def _marked(filled: Labels, unnamed: IntArray) -> Labels:
     return Labels(filled.labels, named)
 
 
-def mesh_files(folder: Path, pattern: str) -> dict[str, Path]:
-    """Meshes of a folder, or of its `off`, `shapes`, …, by the stem, which matches the pattern."""
-    for inside in _MESH_FOLDERS:
-        paths = [
-            path
-            for ending in reversed(_MESH_ENDINGS)
-            for path in _files(folder / inside)
-            if path.suffix.lower() == ending and re.fullmatch(pattern, path.stem)
-        ]
-        if paths:
-            return {path.stem: path for path in paths}
-    return {}
-
-
-def truth_files(folder: Path, pattern: str) -> dict[str, Path]:
-    """Ground truth of a folder, or of its `corres`, …, by the shape; a `.map` names two shapes."""
-    for inside in _TRUTH_FOLDERS:
-        named = [
-            (path.stem.split("_")[0] if ending == ".map" else path.stem, path)
-            for ending in reversed(_TRUTH_ENDINGS)
-            for path in _files(folder / inside)
-            if path.suffix == ending
-        ]
-        matching = {stem: path for stem, path in named if re.fullmatch(pattern, stem)}
-        if matching:
-            return matching
-    return {}
-
-
 def extra_files(sets: Sequence[ShapeFiles]) -> tuple[Path, ...]:
     """Meshes and truth files that belong to no shape of any of the sets in these folders.
 
@@ -254,21 +268,12 @@ def extra_files(sets: Sequence[ShapeFiles]) -> tuple[Path, ...]:
     return tuple(
         path
         for folder in folders
-        for path in _files(folder)
+        for path in files_in(folder)
         if path not in used
-        and path.suffix.lower() in (*_MESH_ENDINGS, *_TRUTH_ENDINGS)
+        and path.suffix.lower() in (*MESH_ENDINGS, *TRUTH_ENDINGS)
         and path.stem not in taken
         and not path.stem.endswith(("sampleID", ".sym"))
     )
-
-
-def folders_in(path: Path, preferred: tuple[str, ...]) -> Iterator[Path]:
-    """A folder, the preferred folders inside it, and the other ones inside it."""
-    yield path
-    yield from (path / name for name in preferred if (path / name).is_dir())
-    if path.is_dir():
-        inside = (entry for entry in path.iterdir() if entry.is_dir())
-        yield from sorted(entry for entry in inside if entry.name not in preferred)
 
 
 def full_set(
@@ -301,16 +306,10 @@ def full_set(
     raise missing(root, name, source)
 
 
-def missing(path: str | os.PathLike[str], name: str, source: str) -> InputError:
-    """The error for a data set that is not there."""
-    what = "the folder holds no" if Path(path).is_dir() else "there is no such folder, so no"
-    return InputError(f"{path}: {what} {name}; {source}")
-
-
-def number_of(name: str) -> int:
-    """Last number in a name, to sort shapes by."""
-    return int(re.findall(r"\d+", name)[-1])
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+def present(files: ShapeFiles) -> ShapeFiles:
+    """The set with only those shapes of its split that have a mesh or a ground truth."""
+    there = {*files.meshes, *files.truths}
+    train, test = (
+        tuple(name for name in names if name in there) for names in (files.train, files.test)
+    )
+    return replace(files, train=train, test=test, reference=(*train, *test)[0])

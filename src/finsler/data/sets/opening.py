@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from finsler.data.collection import Collection
-from finsler.data.sets.faust import faust_r_files, faust_registration_files
-from finsler.data.sets.folder import stored_files
+from finsler.data.sets.dt4d import PARTS, dt4d_r_files
+from finsler.data.sets.faust import faust_a_files, faust_r_files, faust_registration_files
+from finsler.data.sets.folder import plain_files, stored_files
 from finsler.data.sets.layout import ShapeFiles
 from finsler.data.sets.pack import packed
-from finsler.data.sets.scape import scape_r_files
+from finsler.data.sets.partial_smal import partial_smal_files
+from finsler.data.sets.scape import scape_a_files, scape_r_files
 from finsler.data.sets.shrec16 import KINDS, shrec16_files
+from finsler.data.sets.shrec19 import shrec19_r_files
+from finsler.data.sets.smal import smal_r_category_files, smal_r_files
 from finsler.data.sets.synthetic import synthetic_collection
-from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r_files
+from finsler.data.sets.topkids import topkids_files
+from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r_files, tosca_r_within_files
 from finsler.errors import InputError
 
 
@@ -35,25 +41,45 @@ class DataSet:
         The words after the folder that are tried to recognise one.
     last : bool
         Only recognised in a folder that holds no other set.
+    only : bool
+        Only recognised where nothing else is.
+    folder : str
+        Pattern that the name of the folder must match to be recognised.
     """
 
     form: tuple[str, ...]
     open: Callable[..., ShapeFiles | Collection]
     parts: tuple[tuple[str, ...], ...] = ()
     last: bool = False
+    only: bool = False
+    folder: str = ""
 
+
+# Remeshes of one kind or the other differ by the name of their folder only.
+_ANISOTROPIC = r"(?i).*_a"
+_OTHERS = r"(?i)(?!.*_a$).*"
 
 # A data set is added here, and to no other table.
 DATA_SETS = {
-    "faust_r": DataSet(("PATH",), faust_r_files, parts=((),)),
-    "scape_r": DataSet(("PATH",), scape_r_files, parts=((),)),
+    "faust_r": DataSet(("PATH",), faust_r_files, parts=((),), folder=_OTHERS),
+    "faust_a": DataSet(("PATH",), faust_a_files, parts=((),), folder=_ANISOTROPIC),
+    "scape_r": DataSet(("PATH",), scape_r_files, parts=((),), folder=_OTHERS),
+    "scape_a": DataSet(("PATH",), scape_a_files, parts=((),), folder=_ANISOTROPIC),
+    "smal_r": DataSet(("PATH",), smal_r_files, parts=((),)),
+    "smal_r_categories": DataSet(("PATH",), smal_r_category_files),
+    "dt4d_r": DataSet(("PATH", "within|across|CHARACTER"), dt4d_r_files, tuple(product(PARTS))),
     "tosca_r": DataSet(("PATH", "CATEGORY"), tosca_r_files, parts=tuple(product(TOSCA_CATEGORIES))),
+    "tosca_r_within": DataSet(("PATH",), tosca_r_within_files),
     "shrec16": DataSet(
         ("PATH", "cuts|holes", "CATEGORY"),
         shrec16_files,
         parts=tuple(product(KINDS, TOSCA_CATEGORIES)),
     ),
+    "shrec19_r": DataSet(("PATH",), shrec19_r_files, parts=((),)),
+    "topkids": DataSet(("PATH",), topkids_files, parts=((),)),
+    "partial_smal": DataSet(("PATH",), partial_smal_files, parts=((),)),
     "faust_registrations": DataSet(("PATH",), faust_registration_files, parts=((),), last=True),
+    "folder": DataSet(("PATH",), plain_files, parts=((),), last=True, only=True),
     "pack": DataSet(("FILE",), packed),
     "synthetic": DataSet(("SPECIES",), synthetic_collection),
 }
@@ -84,13 +110,12 @@ def open_collection(
     Parameters
     ----------
     where : str or path
-        A folder whose layout is recognised: FAUST_r, the FAUST registrations, SCAPE_r, TOSCA_r,
-        SHREC'16, one that [`write_collection`][finsler.data.sets.folder.write_collection] wrote, or
-        the folder around one of them. A packed file. Or `faust_r:PATH`,
-        `faust_registrations:PATH`, `scape_r:PATH`, `tosca_r:PATH:cat`, `shrec16:PATH:cuts:cat`,
-        `pack:FILE`, `synthetic:SPECIES`.
+        A folder whose layout is that of one of `DATA_SETS`, or one that
+        [`write_collection`][finsler.data.sets.folder.write_collection] wrote, or the folder around
+        one of them. A packed file. Or a name with a folder, such as `faust_r:PATH`,
+        `tosca_r:PATH:cat`, `shrec16:PATH:cuts:cat`, `pack:FILE`, `synthetic:SPECIES`.
     kind, category : str, optional
-        With a folder of SHREC'16 or TOSCA_r: which part of it.
+        With a folder of several collections: which of them.
 
     Raises
     ------
@@ -141,13 +166,14 @@ def find_collections(path: str | os.PathLike[str]) -> tuple[LocatedSet, ...]:
     entries: list[LocatedSet] = []
     for name, kind in sorted(DATA_SETS.items(), key=lambda item: item[1].last):
         taken = {entry.files.folder for entry in entries} if kind.last else set()
-        for words in kind.parts:
+        for words in () if kind.only and entries else kind.parts:
             try:
                 files = kind.open(path, *words)
             except InputError:
                 continue
             assert isinstance(files, ShapeFiles)
-            if len(files.names) > 1 and files.folder not in taken:
+            named = not kind.folder or re.fullmatch(kind.folder, files.folder.resolve().name)
+            if len(files.names) > 1 and files.folder not in taken and named:
                 entries.append(LocatedSet(name, (str(files.folder), *words), files))
     return tuple(entries)
 

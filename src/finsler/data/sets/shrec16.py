@@ -9,14 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from finsler.data.collection import Collection
-from finsler.data.sets.layout import (
-    ShapeFiles,
-    folders_in,
-    mesh_files,
-    missing,
-    number_of,
-    truth_files,
-)
+from finsler.data.sets.files import folders_in, mesh_files, missing, number_of, truth_files
+from finsler.data.sets.layout import ShapeFiles
 from finsler.data.sets.tosca import require_category
 from finsler.errors import InputError
 
