@@ -20,6 +20,7 @@ from finsler.evaluation.distances import (
     reference_distances,
 )
 from finsler.evaluation.error import UNITS, geodesic_errors
+from finsler.evaluation.maps import MapScore, score_map
 from finsler.evaluation.predictions import (
     Predictions,
     load_predictions,
@@ -41,6 +42,7 @@ from finsler.evaluation.report import (
     results_dict,
     write_results,
 )
+from finsler.evaluation.surface_distances import SurfaceDistances
 
 __all__ = [
     "MEASURES",
@@ -51,12 +53,14 @@ __all__ = [
     "DistancesOnDemand",
     "Evaluation",
     "Interval",
+    "MapScore",
     "Predictions",
     "ReferenceDistances",
     "RunScore",
     "Score",
     "ShapeScore",
     "Summary",
+    "SurfaceDistances",
     "Vertices",
     "choose_distances",
     "combine",
@@ -70,6 +74,7 @@ __all__ = [
     "results_dict",
     "save_predictions",
     "score",
+    "score_map",
     "score_shape",
     "student_interval",
     "summarize",
