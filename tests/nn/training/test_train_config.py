@@ -38,6 +38,22 @@ OTHER = {
     "device": "cpu",
     "memory": 0.5,
     "cuda_graphs": False,
+    "objective": "maps",
+    "supervised": True,
+    "maps_shapes": 3,
+    "maps_basis": 30,
+    "maps_features": 32,
+    "maps_wave": 16,
+    "maps_points": 500,
+    "maps_temperature": 0.1,
+    "maps_commutativity": 10.0,
+    "maps_bijectivity": 0.5,
+    "maps_orthogonality": 0.5,
+    "maps_coupling": 0.5,
+    "maps_resolution": 0.5,
+    "maps_dirichlet": 0.5,
+    "maps_diffusion": 0.5,
+    "maps_truth": 0.5,
 }
 
 
@@ -55,7 +71,7 @@ def test_toml_round_trip(config, tmp_path):
 
 
 def test_settings_as_text_give_the_same_as_values():
-    texts = {**OTHER, "step_epochs": "2,4", "cuda_graphs": "false"}
+    texts = {**OTHER, "step_epochs": "2,4", "cuda_graphs": "false", "supervised": "true"}
     assert TrainConfig().override([f"{k}={v}" for k, v in texts.items()]) == TrainConfig(**OTHER)
     assert TrainConfig().override(["schedule = steps", "step_epochs = [2, 4]"]).step_epochs == (
         2,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from finsler.data.store import PrepareConfig
 from finsler.errors import InputError
 from finsler.nn.training.config import TrainConfig
-from finsler.nn.training.models import model_named, outline
+from finsler.nn.training.models import build_for_maps, model_named, outline
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
 from finsler.storage.schema import from_record
@@ -35,7 +35,7 @@ class About:
     ----------
     config : TrainConfig
     in_channels, classes, angles : int
-        Sizes that the store decided.
+        Sizes that the store decided; for the objective "maps", `classes` is the number of features.
     prepare : PrepareConfig
         How the shapes of the store were prepared.
     data : str
@@ -59,8 +59,10 @@ class About:
 
     def build(self) -> nn.Module:
         """The network with fresh weights."""
-        model = model_named(self.config.model)
-        return model.build(self.config, self.in_channels, self.classes, self.angles)
+        sizes = self.in_channels, self.classes, self.angles
+        if self.config.objective == "maps":
+            return build_for_maps(self.config, *sizes)
+        return model_named(self.config.model).build(self.config, *sizes)
 
 
 def save_checkpoint(
@@ -224,10 +226,11 @@ def _require_consistent(about: About) -> None:
     if not all(type(size) is int and 0 <= size < 2**31 for size in sizes):
         raise InputError("the sizes of the network in the checkpoint are no whole numbers")
     prepare = about.prepare
-    if about.in_channels != prepare.channels:
+    waves = about.config.maps_wave if about.config.objective == "maps" else 0
+    if about.in_channels != prepare.channels + waves:
         raise InputError(
             f"the network takes {about.in_channels} features a vertex, but the descriptor"
-            f" {prepare.descriptor!r} of its checkpoint has {prepare.channels}; train anew"
+            f" {prepare.descriptor!r} of its checkpoint has {prepare.channels + waves}; train anew"
         )
     if about.angles != prepare.angles:
         raise InputError(

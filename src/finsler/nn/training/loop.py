@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,8 @@ def train(
         `last.safetensors`, and `best.safetensors`: the weights of the epoch with the most exact
         matches on the shapes held out by `validation`, or without those on the test shapes.
     config : TrainConfig, optional
+        With the objective "maps" the network is trained by
+        [`train_maps`][finsler.nn.training.maps.train_maps].
     restart : bool
         Delete the run in the folder.
     on_step, on_epoch, notify : callable
@@ -75,6 +78,12 @@ def train(
         A loss or a weight is not finite; the last checkpoint stays as it is.
     """
     chosen, path = TrainConfig() if config is None else config, Path(folder)
+    if chosen.objective == "maps":
+        # That module builds on this one.
+        from finsler.nn.training.maps import train_maps
+
+        run_maps = partial(train_maps, on_step=on_step, on_epoch=on_epoch, notify=notify)
+        return run_maps(store, folder, chosen, restart=restart)
     with join_team(chosen.device) as team, matrix_precision(chosen.precision):
         about = about_run(store, chosen)
         if team.leads:
@@ -111,10 +120,10 @@ class _Run:
         self.network = self.about.build().to(team.device)
         optimiser = make_optimiser(self.network, config)
         if team.leads and restart:
-            _forget(folder)
+            forget(folder)
         team.wait()
         if (folder / LAST).exists():
-            self._resume(_last(folder), optimiser)
+            self._resume(read_last(folder), optimiser)
             notify(f"continuing after epoch {self.about.epoch} of {config.epochs}")
         self.samples = Samples(store, about, learned=self.names, device=team.device)
         self.stepper = self._stepper(optimiser)
@@ -123,7 +132,7 @@ class _Run:
             self.log = Log(folder, self.about.history, notify)
 
     def _resume(self, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
-        _check_same_run(checkpoint, self.about)
+        check_same_run(checkpoint, self.about)
         checkpoint.load(self.network, optimiser)
         self.about = dataclasses.replace(self.about, history=checkpoint.about.history)
 
@@ -162,8 +171,8 @@ class _Run:
             on_step()
         # Only here does an epoch's training wait for the device.
         gathered = team.gather(torch.stack(losses)).cpu()
-        _check_finite(gathered, batches, epoch)
-        _check_weights(self.network, epoch)
+        check_finite(gathered, batches, epoch)
+        check_weights(self.network, epoch)
         metrics = {
             "loss": gathered.double().mean().item(),
             "learning_rate": rate,
@@ -228,14 +237,16 @@ def about_run(store: Store, config: TrainConfig) -> About:
     )
 
 
-def _last(folder: Path) -> Checkpoint:
+def read_last(folder: Path) -> Checkpoint:
+    """The last checkpoint of a run."""
     try:
         return Checkpoint.read(folder / LAST)
     except InputError as error:
         raise InputError(f"{error}; or forget that run with --restart") from error
 
 
-def _check_same_run(checkpoint: Checkpoint, about: About) -> None:
+def check_same_run(checkpoint: Checkpoint, about: About) -> None:
+    """Raise where a checkpoint is of other settings or another store."""
     there = checkpoint.about
     remedy = "take another folder, or forget that run with --restart"
     changed = there.config.differences(about.config)
@@ -249,7 +260,7 @@ def _check_same_run(checkpoint: Checkpoint, about: About) -> None:
         raise InputError(f"{checkpoint.path}: this run learned from another store; {remedy}")
 
 
-def _check_finite(losses: Tensor, batches: Sequence[tuple[str, ...]], epoch: int) -> None:
+def check_finite(losses: Tensor, batches: Sequence[tuple[str, ...]], epoch: int) -> None:
     """Name the first step, and there the first process, whose loss (process, step) is no number."""
     bad = (~losses.isfinite()).T.nonzero()
     if len(bad) == 0:
@@ -263,7 +274,7 @@ def _check_finite(losses: Tensor, batches: Sequence[tuple[str, ...]], epoch: int
     )
 
 
-def _check_weights(network: nn.Module, epoch: int) -> None:
+def check_weights(network: nn.Module, epoch: int) -> None:
     """Raise where the last step of an epoch, whose loss was still finite, spoiled the weights."""
     for name, weights in network.state_dict().items():
         if not weights.isfinite().all():
@@ -273,7 +284,8 @@ def _check_weights(network: nn.Module, epoch: int) -> None:
             )
 
 
-def _forget(folder: Path) -> None:
+def forget(folder: Path) -> None:
+    """Delete the run in a folder."""
     # The checkpoint first: without it there is no run to go on with.
     for name in (LAST, BEST, METRICS, PREDICTIONS):
         (folder / name).unlink(missing_ok=True)

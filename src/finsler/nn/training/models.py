@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -16,6 +17,7 @@ from finsler.compute.memory.machine import free_for
 from finsler.data.store import PreparedShape
 from finsler.errors import InputError
 from finsler.nn.cheb_conv import AnisotropicChebConv
+from finsler.nn.maps import FeatureNet
 from finsler.nn.network import CorrespondenceNet, SmallNet
 from finsler.nn.operators import OperatorStack
 from finsler.nn.training.config import TrainConfig
@@ -116,6 +118,22 @@ def model_named(name: str) -> Model:
     if name not in MODELS:
         raise InputError(f"model is {name!r}; it must be one of {', '.join(MODELS)}")
     return MODELS[name]
+
+
+def build_for_maps(config: TrainConfig, in_channels: int, out: int, angles: int) -> nn.Module:
+    """The network whose `out` numbers a vertex are features; nothing is dropped out."""
+    if config.model == "chebyshev":
+        return FeatureNet(
+            in_channels,
+            out,
+            channels=config.channels or 128,
+            layers=config.layers or 4,
+            angles=angles,
+            order=config.order,
+            hidden=config.hidden,
+        )
+    whole = dataclasses.replace(config, dropout=0.0)
+    return model_named(config.model).build(whole, in_channels, out, angles)
 
 
 class _ShapesOnly(TorchFunctionMode):

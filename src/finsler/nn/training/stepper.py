@@ -37,6 +37,15 @@ def make_optimiser(network: nn.Module, config: TrainConfig) -> torch.optim.AdamW
     )
 
 
+def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    """Use a learning rate from the next step on."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
 class Objective(nn.Module):
     """The loss of a network: what a step differentiates, in one process or in several."""
 
@@ -90,11 +99,7 @@ class Stepper:
 
     def set_learning_rate(self, rate: float) -> None:
         """Use a learning rate from the next step on."""
-        for group in self.optimiser.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+        set_learning_rate(self.optimiser, rate)
 
     def __call__(self, sample: Sample) -> Tensor:
         """One step; the loss stays on the device."""
