@@ -43,6 +43,7 @@ COMMANDS = {
     "prepare": "Compute operators, descriptors and labels for every shape of a collection.",
     "train": "Train a network that names, for each vertex, the corresponding vertex of the"
     " reference.",
+    "maps": "Match all shapes of a store with a network that learned maps.",
     "evaluate": "Score predicted correspondences by the Princeton protocol.",
     "reproduce": "Make a table of the paper: prepare, train every method with every seed, and"
     " evaluate.",

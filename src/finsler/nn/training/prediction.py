@@ -63,7 +63,7 @@ def predict(
     names : sequence of str
         Shapes of the store.
     """
-    _check_fit(about, store)
+    check_fit(about, store)
     domain, device = model_named(about.config.model).domain, _device_of(network)
     predicted = {}
     for name in names:
@@ -76,7 +76,8 @@ def _device_of(network: nn.Module) -> torch.device:
     return next(network.parameters()).device
 
 
-def _check_fit(about: About, store: Store) -> None:
+def check_fit(about: About, store: Store) -> None:
+    """Raise where a store was prepared in another way than that of training."""
     for field in dataclasses.fields(store.config):
         name = field.name
         ours, theirs = getattr(store.config, name), getattr(about.prepare, name)
