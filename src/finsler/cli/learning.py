@@ -14,7 +14,8 @@ from rich.progress import Progress, TaskID
 
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar, say
-from finsler.data import Store
+from finsler.data import PrepareConfig, Store, open_collection, prepare
+from finsler.data.meshes import unlabelled_collection
 from finsler.errors import InputError
 from finsler.experiments import (
     Plan,
@@ -31,8 +32,9 @@ from finsler.experiments.trials import is_first_process, train_and_predict
 from finsler.nn.training import About, Checkpoint, TrainConfig
 from finsler.nn.training.log import METRICS
 from finsler.nn.training.loop import BEST, CONFIG, LAST, PREDICTIONS, best_score
+from finsler.nn.training.maps import best_maps, epoch_groups
 from finsler.nn.training.plan import epoch_batches, split
-from finsler.storage.files import local_path
+from finsler.storage.files import exists, local_path, location
 from finsler.storage.outputs import require_outputs
 from finsler.view import plot_error_curves
 from finsler.view import report as page
@@ -52,7 +54,7 @@ def train_network(
 ) -> None:
     """Train, or go on, with a bar; write the report, and print a summary."""
     local_path(out)
-    opened = Store.open(store)
+    opened = _opened(store, out, config)
     if not overwrite:
         _check_folder(out)
     if not restart:
@@ -64,6 +66,27 @@ def train_network(
         print(json.dumps(report, indent=2))
     else:
         _print_training(report)
+
+
+def _opened(where: str, out: Path, config: TrainConfig) -> Store:
+    """The store; to learn maps, meshes that are no store yet become one below the run's folder."""
+    if config.objective == "labels" or exists(location(where) / "store.json"):
+        return Store.open(where)
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise InputError(f"{where}: this is no store; run finsler prepare before torchrun")
+    shapes = unlabelled_collection(where) or open_collection(where)
+    prepared = PrepareConfig(kind="mixed", eigenpairs=config.maps_basis)
+    total = len({*shapes.names, shapes.reference})
+    with progress_bar() as bar:
+        task = bar.add_task(f"preparing {shapes.name}", total=total)
+        return prepare(
+            shapes,
+            out / "store",
+            prepared,
+            jobs=min(os.cpu_count() or 1, total),
+            progress=lambda name, outcome: bar.advance(task),
+            notify=lambda name, sentence: say(f"{name}: {sentence}"),
+        ).store
 
 
 def make_table(
@@ -146,19 +169,20 @@ def _train(store: Store, out: Path, config: TrainConfig, restart: bool) -> dict[
         "store": store.name,
         "epochs": about.epoch,
         "last": about.history[-1],
-        "predictions": str(out / PREDICTIONS) if store.test and leads else None,
+        "predictions": str(out / PREDICTIONS) if (out / PREDICTIONS).exists() and leads else None,
         "report": str(out / reports.NAME),
         "best": _best(about.history, config),
     }
 
 
 def _write_training_report(out: Path, store: Store, about: About) -> None:
+    maps = about.config.objective == "maps"
     data = {
         "collection": store.name,
         "shapes to learn from": len(store.train),
         "test shapes": len(store.test),
         "reference": store.reference,
-        "vertices of the reference": about.classes,
+        ("features a vertex" if maps else "vertices of the reference"): about.classes,
         "channels": about.in_channels,
         "angles": about.angles,
     }
@@ -172,12 +196,15 @@ def _write_training_report(out: Path, store: Store, about: About) -> None:
 
 def _steps(store: Store, config: TrainConfig) -> float:
     """Steps of an epoch, for the bar; each epoch's end sets it right."""
-    batches = epoch_batches(split(store.train, config)[0], config, 1)
+    group = epoch_groups if config.objective == "maps" else epoch_batches
+    batches = group(split(store.train, config)[0], config, 1)
     return len(batches) / int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _best(history: tuple[dict[str, Any], ...], config: TrainConfig) -> dict[str, Any] | None:
     """The epoch of best.safetensors, and what it was chosen on."""
+    if config.objective == "maps":
+        return best_maps(history, config)
     score = best_score(history, config)
     if score < 0:
         return None
@@ -191,17 +218,22 @@ def _line(metrics: dict[str, Any]) -> str:
     for key in ("test_named", "test_every"):
         if key in metrics:
             text += f", {key.replace('_', ' ')} {100 * metrics[key]:.2f}%"
+    for key in ("validation_energy", "validation_error"):
+        if key in metrics:
+            text += f", {key.replace('_', ' ')} {metrics[key]:.4f}"
     return text
 
 
 def _print_training(report: dict[str, Any]) -> None:
     last, best = report["last"], report["best"]
     print(f"{report['run']}: {report['epochs']} epochs on {report['store']}; {_line(last)}")
-    if best is not None:
+    if best is not None and "share" in best:
         print(
             f"best.safetensors is epoch {best['epoch']}, {100 * best['share']:.2f}%, chosen on"
             f" {best['chosen_on']}; the figures above are those of the last epoch"
         )
+    if best is not None and "share" not in best:
+        print(f"best.safetensors is epoch {best['epoch']}, of least {best['chosen_on']}")
     if report["predictions"] is not None:
         print(f"Wrote {report['predictions']}")
     print(f"Wrote {report['report']}")

@@ -20,6 +20,13 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
+class Objective(StrEnum):
+    """What is learned."""
+
+    labels = "labels"
+    maps = "maps"
+
+
 def _print_settings(wanted: bool) -> None:
     if wanted:
         # Needs torch, which --help does not.
@@ -47,6 +54,16 @@ ModelName = Annotated[
         help="chebyshev (the paper's), small, fieldconv or diffusionnet; the same as --set"
         " model=NAME.",
     ),
+]
+ObjectiveName = Annotated[
+    Objective | None,
+    typer.Option(
+        help="labels: name vertices of a reference; maps: features that match any two shapes,"
+        " learned without labels. The same as --set objective=NAME.",
+    ),
+]
+Supervised = Annotated[
+    bool, typer.Option("--supervised", help="With --objective maps: use the ground truth as well.")
 ]
 Settings = Annotated[
     list[str] | None,
@@ -82,6 +99,8 @@ def train(
     store: StoreFolder,
     out: RunFolder,
     config: ConfigFile = None,
+    objective: ObjectiveName = None,
+    supervised: Supervised = False,
     model: ModelName = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -99,11 +118,22 @@ def train(
     `finsler evaluate`. After an interruption run the same command again: it
     goes on after the last finished epoch. With several devices start it under `torchrun`.
 
-    Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`
+    With `--objective maps` it learns, from pairs of shapes and without labels, features that match
+    any two shapes: for `finsler match --model` and `finsler maps`. STORE may then be a folder of
+    meshes or a collection as well; it is prepared into RUN/store.
+
+    Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`, or
+    `finsler train meshes --objective maps --out runs/maps`
     """
     # Needs torch, which --help does not.
     from finsler.cli.learning import chosen_config, train_network
 
-    given = {"model": model, "seed": seed, "device": device and device.value}
+    given = {
+        "objective": objective and objective.value,
+        "supervised": supervised or None,
+        "model": model,
+        "seed": seed,
+        "device": device and device.value,
+    }
     chosen = chosen_config(config, settings or [], given)
     train_network(store, out, chosen, restart=restart, overwrite=overwrite, as_json=as_json)

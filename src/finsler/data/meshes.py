@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from finsler.data.collection import Collection, Shape
 from finsler.data.sets.opening import open_collection
 from finsler.errors import InputError
 from finsler.mesh.io import load_mesh
@@ -48,3 +51,18 @@ def open_meshes(where: Sequence[str]) -> Meshes:
 def _name(path: Path) -> str:
     """The name of a file without its ending, as text: bytes that are none are written \\xff."""
     return os.fsencode(path.stem).decode(errors="backslashreplace")
+
+
+def unlabelled_collection(folder: str | os.PathLike[str]) -> Collection | None:
+    """The meshes of a folder as shapes to learn from, without ground truth; None if it has none."""
+    path = Path(folder)
+    if not path.is_dir() or not any(p.suffix.lower() in _ENDINGS for p in path.iterdir()):
+        return None
+    meshes = open_meshes([str(folder)])
+
+    def load(name: str) -> Shape:
+        mesh = meshes.load(name)
+        n = mesh.n_vertices
+        return Shape(name, mesh, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
+
+    return Collection(path.absolute().name, meshes.names, (), meshes.names[0], load)

@@ -242,7 +242,8 @@ def train_and_predict(
     network, about = train(
         store, folder, config, restart=restart, on_step=on_step, on_epoch=on_epoch, notify=notify
     )
-    if store.test and is_first_process():
+    # A network that learned maps names no vertices of a reference.
+    if store.test and config.objective == "labels" and is_first_process():
         weights = list(network.parameters())
         record = {
             "store": store.name,

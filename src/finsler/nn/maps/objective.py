@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from finsler.nn.maps import losses
@@ -90,11 +91,9 @@ def _solved(
     """The functional maps C_12 and C_21 that carry the features over."""
     a, b = (basis.coefficients(each) for basis, each in zip(bases, features, strict=True))
     mask = resolvent_mask(bases[0].values, bases[1].values)
-    weight = loss.commutativity
-    return (
-        functional_maps(a, b, mask, weight=weight),
-        functional_maps(b, a, mask.T, weight=weight),
-    )
+    both = torch.stack([a, b]), torch.stack([b, a]), torch.stack([mask, mask.T])
+    there, back = functional_maps(*both, weight=loss.commutativity)
+    return there, back
 
 
 def _soft_terms(

@@ -47,9 +47,9 @@ def functional_maps(
 
     Parameters
     ----------
-    coefficients_1, coefficients_2 : (k_1, d), (k_2, d)
-        A and B: features of the shapes in their bases.
-    mask : (k_1, k_2)
+    coefficients_1, coefficients_2 : (..., k_1, d), (..., k_2, d)
+        A and B: features of the shapes in their bases; of several pairs at once, if need be.
+    mask : (..., k_1, k_2)
         See `resolvent_mask`.
     weight : float
 
@@ -60,7 +60,7 @@ def functional_maps(
     [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
     """
     a, b = coefficients_1.double(), coefficients_2.double()
-    gram, right = b @ b.T, a @ b.T
+    gram, right = b @ b.mT, a @ b.mT
     solution = cast(Any, _Rows).apply(gram, right, weight * mask.double())
     return cast(Tensor, solution.to(coefficients_1.dtype))
 
@@ -70,10 +70,10 @@ class _Rows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, gram: Tensor, right: Tensor, diagonals: Tensor) -> Tensor:
-        ridge = _RIDGE * gram.diagonal().mean() + 1e-30
-        systems = gram + torch.diag_embed(diagonals + ridge)
+        ridge = _RIDGE * gram.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None] + 1e-30
+        systems = gram[..., None, :, :] + torch.diag_embed(diagonals + ridge)
         factors, _ = torch.linalg.cholesky_ex(systems)
-        rows = torch.cholesky_solve(right[:, :, None], factors)[:, :, 0]
+        rows = torch.cholesky_solve(right[..., None], factors)[..., 0]
         ctx.save_for_backward(factors, rows)
         return rows
 
@@ -81,7 +81,7 @@ class _Rows(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         factors, rows = ctx.saved_tensors
-        adjoint = torch.cholesky_solve(grad[:, :, None], factors)[:, :, 0]
+        adjoint = torch.cholesky_solve(grad[..., None], factors)[..., 0]
         # d c = S⁻¹ (d r − d G c), and G is symmetric; the ridge counts as constant.
-        product = adjoint.T @ rows
-        return -0.5 * (product + product.T), adjoint, None
+        product = adjoint.mT @ rows
+        return -0.5 * (product + product.mT), adjoint, None

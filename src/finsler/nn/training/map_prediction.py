@@ -94,6 +94,8 @@ class MapModel:
 
         The network itself stays as it is: what is learned on a pair is forgotten with it.
         """
+        if not steps:
+            return self.describe(one), self.describe(other)
         tuned = MapModel(copy.deepcopy(self._network), self.about)
         objective = MapObjective(tuned._network, self._config)
         optimiser = torch.optim.Adam(objective.parameters(), lr=rate)

@@ -215,7 +215,8 @@ class _MapRun:
         self.about = dataclasses.replace(self.about, history=(*before, metrics))
         if self.team.leads:
             # In this order an epoch that was interrupted is done again.
-            if map_score([metrics], self.config) > map_score(before, self.config):
+            best = best_maps(self.about.history, self.config)
+            if best is not None and best["epoch"] == epoch:
                 save_checkpoint(self.folder / BEST, self.about, self.network)
             if epoch % self.config.checkpoint_every == 0 or epoch == self.config.epochs:
                 save_checkpoint(self.folder / LAST, self.about, self.network, self.optimiser)
@@ -280,10 +281,14 @@ def straight_errors(
     return [(other.vertices[images] - other.vertices[truth[known]]).norm(dim=1).mean()]
 
 
-def map_score(history: Sequence[dict[str, Any]], config: TrainConfig) -> float:
-    """Minus the least energy, or error where that is learned; −∞ where there is none."""
+def best_maps(history: Sequence[dict[str, Any]], config: TrainConfig) -> dict[str, Any] | None:
+    """The epoch of best.safetensors and what it was chosen on; None where nothing was held out."""
     key = "validation_error" if config.supervised else "validation_energy"
-    return max((-metrics[key] for metrics in history if key in metrics), default=-np.inf)
+    measured = [metrics for metrics in history if key in metrics]
+    if not measured:
+        return None
+    best = min(measured, key=lambda metrics: float(metrics[key]))
+    return {"epoch": best["epoch"], "value": best[key], "chosen_on": key.replace("_", " ")}
 
 
 def _validation_pairs(names: Sequence[str], held_out: Sequence[str]) -> list[tuple[str, str]]:
