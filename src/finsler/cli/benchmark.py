@@ -1,0 +1,278 @@
+"""`finsler benchmark`: measure a method on the pairs of a collection, as the literature does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from finsler.cli import reports
+from finsler.cli.batch import compute_rows
+from finsler.cli.cluster_options import WorkerOptions, say, say_failed, say_notes
+from finsler.cli.collection_options import CollectionName
+from finsler.cli.options import AsJson, with_options
+from finsler.cli.results import Overwrite
+from finsler.compute.batch import Row, require_own_folder, write_rows
+from finsler.compute.cluster import Workers
+from finsler.data import Collection, open_collection
+from finsler.data.variants import VARIANTS, require_variant
+from finsler.errors import InputError
+from finsler.evaluation import write_results
+from finsler.experiments.benchmark import (
+    PLAIN,
+    MapSource,
+    Trial,
+    choose_sample,
+    describe_shape,
+    measure_pair,
+    pair_rows,
+)
+from finsler.experiments.benchmark_summary import (
+    COLUMNS,
+    Summary,
+    results_dict,
+    summarize_pairs,
+    summary_table,
+)
+from finsler.experiments.published import published_for
+from finsler.matching.pairs import Matcher
+from finsler.storage.files import lasting_location, location, shared_folder, write_bytes
+from finsler.storage.npz import read_npz
+from finsler.storage.outputs import marked_markdown
+from finsler.storage.record import record
+
+_TABLE = "pairs.csv"
+# Pairs that the page draws.
+_WORST = 3
+
+Out = Annotated[
+    str,
+    typer.Option("--out", "-o", metavar="FOLDER", help="Results and report; or s3://..."),
+]
+PairCount = Annotated[
+    str,
+    typer.Option(metavar="all|N", help="All ordered pairs, or so many of two different shapes."),
+]
+Seed = Annotated[int, typer.Option(help="Of the sample of pairs, and of the variants.")]
+ShapeChoice = Annotated[
+    Literal["test", "train", "all"], typer.Option(help="Whose pairs: those of which shapes.")
+]
+VariantChoice = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"Change the shapes first: {', '.join(VARIANTS)}; may be given several times, with"
+        f" '{PLAIN}' for the shapes as they are."
+    ),
+]
+MapFolder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Measure these maps, A__B.npz with map_12, A__B.npy or A__B.txt, from 0.",
+    ),
+]
+Model = Annotated[
+    Path | None,
+    typer.Option(metavar="CHECKPOINT", help="A trained network finds the first map."),
+]
+Refine = Annotated[bool, typer.Option(help="With --model: refine its map, or keep it.")]
+BasisSize = Annotated[int, typer.Option("-k", help="Functions in the largest basis of match.")]
+Partial = Annotated[bool, typer.Option("--partial", help="First shapes are parts of the second.")]
+
+
+@with_options(workers=WorkerOptions)
+def benchmark(
+    collection: CollectionName,
+    *,
+    out: Out,
+    pairs: PairCount = "all",
+    seed: Seed = 0,
+    shapes: ShapeChoice = "test",
+    variant: VariantChoice = None,
+    maps: MapFolder = None,
+    model: Model = None,
+    refine: Refine = True,
+    k: BasisSize = 200,
+    partial_shape: Partial = False,
+    workers: WorkerOptions,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a method on the pairs of a collection, as published tables do and more strictly.
+
+    By default `finsler match` without training; with `--model` a network, with `--maps` anybody's
+    maps. Every shape is described once and every pair measured once: what is in the folder already
+    is kept, and a pair that fails stops none of the others; the exit code is 1 then. The folder
+    gets results.json, table.md, pairs.csv, report.html with curves and the worst pairs, and a file
+    for each pair with its map and errors.
+
+    Example: `finsler benchmark faust_r:data/FAUST_r --pairs 30 --seed 1 -o faust --variant plain
+    --variant rotated`
+    """
+    source = _source(maps, model, refine, k, partial_shape, out)
+    opened = open_collection(collection)
+    variants = list(dict.fromkeys(variant or [PLAIN]))
+    trials = _trials(opened, shapes, pairs, seed, variants, out)
+    names = [f"{t.variant}/{a}__{b}" for t in trials for a, b in t.sample.pairs]
+    require_own_folder(out, _TABLE, COLUMNS, names, overwrite=overwrite)
+    chosen = workers.of(len(trials[0].sample.pairs))
+    rows: list[Row] = []
+    summaries = []
+    for trial in trials:
+        described, table = _run(trial, source, chosen)
+        rows += table
+        summaries.append(summarize_pairs(trial.variant, trial.sample, table, described))
+    sample = trials[0].sample
+    about = {
+        **json.loads(record({"collection": opened.name, **source.record()})),
+        "collection": opened.name,
+        "method": source.label,
+        "shapes": shapes,
+        "seed": seed,
+        "complete": sample.complete,
+        "variants": {t.variant: _words(t.variant) for t in trials},
+    }
+    _write(out, about, trials, rows, summaries)
+    _finish(out, about, rows, summaries, as_json=as_json)
+
+
+def _source(
+    maps: str | None, model: Path | None, refine: bool, k: int, partial: bool, out: str
+) -> MapSource:
+    """Where the maps come from; raises for options that exclude each other."""
+    if maps is not None and model is not None:
+        raise InputError("--maps measures maps that are there, --model computes them; give one")
+    if model is None and not refine:
+        raise InputError("--no-refine keeps the map of a network: give one with --model")
+    lasting_location(out)
+    network = None if model is None else str(model.absolute())
+    cache = f"{shared_folder(out)}/descriptions"
+    matcher = Matcher(k, partial, network, refine, cache=cache)
+    if maps is None:
+        matcher.check()
+    elif not location(maps).is_dir():
+        raise InputError(f"{maps}: there is no such folder; give one that holds maps")
+    return MapSource(matcher, maps)
+
+
+def _trials(
+    collection: Collection, shapes: str, pairs: str, seed: int, variants: Sequence[str], out: str
+) -> list[Trial]:
+    if pairs != "all" and not (pairs.isdecimal() and pairs.isascii()):
+        raise InputError(f"--pairs is {pairs!r}; it must be all, or a number from 1")
+    for name in variants:
+        if name != PLAIN:
+            require_variant(name)
+    names = collection.names if shapes == "all" else getattr(collection, shapes)
+    count = None if pairs == "all" else int(pairs)
+    sample = choose_sample(collection, tuple(dict.fromkeys(names)), count, seed=seed)
+    for name in variants:
+        shared_folder(f"{out}/{name}/shapes")
+    base = shared_folder(out)
+    return [Trial(collection, sample, f"{base}/{name}", name, seed) for name in variants]
+
+
+def _words(variant: str) -> str:
+    return "as they are" if variant == PLAIN else require_variant(variant).words
+
+
+def _run(trial: Trial, source: MapSource, workers: Workers) -> tuple[list[Row], list[Row]]:
+    """Rows of the shapes and of the pairs of a trial."""
+    described: list[Row] = []
+    tasks = list(trial.shape_tasks(source))
+    if tasks:
+        title = f"shapes, {trial.variant}"
+        done = compute_rows(describe_shape, tasks, workers, title=title, total=len(tasks))
+        described = list(done.values())
+    title, total = f"pairs, {trial.variant}", len(trial.sample.pairs)
+    pairs = trial.pair_tasks(source)
+    rows = compute_rows(measure_pair, pairs, workers, title=title, total=total)
+    return described, pair_rows(trial, rows)
+
+
+def _write(
+    out: str,
+    about: dict[str, Any],
+    trials: Sequence[Trial],
+    rows: Sequence[Row],
+    summaries: Sequence[Summary],
+) -> None:
+    """results.json, table.md, pairs.csv and report.html."""
+    published = published_for(about["collection"])
+    base = location(out)
+    write_results(base / "results.json", results_dict(about, summaries, published))
+    write_bytes(base / "table.md", marked_markdown(_markdown(about, summaries)).encode())
+    write_rows(base / _TABLE, COLUMNS, rows)
+    if not isinstance(base, Path):
+        say("the report with pictures is written to folders of this machine only")
+        return
+    from finsler.view.report.benchmark import benchmark_blocks
+
+    worst = _worst(out, {trial.variant: trial for trial in trials}, rows)
+    blocks = benchmark_blocks(_title(about, summaries), summaries, rows, published, worst)
+    reports.write(
+        base / reports.NAME, f"{about['method']} on {about['collection']}", blocks, about["config"]
+    )
+
+
+def _title(about: dict[str, Any], summaries: Sequence[Summary]) -> str:
+    first = summaries[0]
+    some = "all" if about["complete"] else f"a sample of seed {about['seed']},"
+    return (
+        f"{about['method']} on {about['collection']}, {about['shapes']} shapes: {some}"
+        f" {first.asked} of {first.of} pairs. Errors are divided by √area of the second shape; a"
+        " pair has failed where its mean error is above 8 × 10⁻²."
+    )
+
+
+def _markdown(about: dict[str, Any], summaries: Sequence[Summary]) -> str:
+    return summary_table(summaries, _title(about, summaries))
+
+
+def _worst(out: str, trials: dict[str, Trial], rows: Sequence[Row]) -> list[Any]:
+    """The pairs with the largest strict errors, with their maps."""
+    from finsler.view.report.benchmark import DrawnPair
+
+    measured = [row for row in rows if row["outcome"] != "failed"]
+    pairs = []
+    for row in sorted(measured, key=lambda row: -row["error_strict"])[:_WORST]:
+        trial = trials[row["variant"]]
+        title = (
+            f"{row['shape_1']} to {row['shape_2']}, {row['variant']}: mean error × 100"
+            f" {100 * row['error_strict']:.1f} (strict)"
+        )
+        first, second = trial.shape(row["shape_1"], False), trial.shape(row["shape_2"], True)
+        map_12 = read_npz(f"{out}/{row['file']}", ("map_12",))["map_12"]
+        pairs.append(DrawnPair(title, first.mesh, second.mesh, map_12))
+    return pairs
+
+
+def _finish(
+    out: str,
+    about: dict[str, Any],
+    rows: Sequence[Row],
+    summaries: Sequence[Summary],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the figures, and exit with code 1 where a pair failed."""
+    failed = {f"{r['variant']} {r['name']}": r["error"] for r in rows if r["outcome"] == "failed"}
+    notes = {f"{r['variant']} {r['name']}": r["warnings"] for r in rows if r.get("warnings")}
+    if as_json:
+        shown = results_dict(about, summaries, published_for(about["collection"]))
+        print(json.dumps({**shown, "folder": out, "failed": failed}, indent=2))
+    else:
+        print(_markdown(about, summaries))
+        for row in published_for(about["collection"]):
+            note = f", {row['note']}" if row["note"] else ""
+            print(
+                f"published: {row['mean']:g} {row['method']} ({row['kind']}{note}; {row['source']})"
+            )
+        print(f"Wrote {out}: results.json, table.md, {_TABLE}, {reports.NAME}")
+    say_notes(notes)
+    if failed:
+        say_failed(failed)
+        raise typer.Exit(1)
