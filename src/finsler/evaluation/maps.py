@@ -62,8 +62,8 @@ def score_map(
 ) -> MapScore:
     """Measure a map against the ground truth, in both conventions.
 
-    An image on another component than the truth counts as the diagonal of the bounding box away.
-    No defect of a mesh stops it: what cannot be measured is noted.
+    No defect of a mesh stops it: what cannot be measured is noted. An image on another component
+    than the truth counts as the diagonal of the bounding box away.
 
     Parameters
     ----------
@@ -90,8 +90,7 @@ def score_map(
     (0.0, 1.0, 1.0)
     """
     there = checked_map(map_12, mesh_1.n_vertices, mesh_2.n_vertices, "the map")
-    target = SurfaceDistances(mesh_2)
-    notes: list[str] = []
+    target, notes = SurfaceDistances(mesh_2), list[str]()
     right, image = truth[:, 1], there[truth[:, 0]]
     edges = _finite(target.along_edges(right, image), mesh_2, target.area, notes)
     distinct = np.unique(truth, axis=0)
@@ -104,20 +103,26 @@ def score_map(
     except (InputError, ConvergenceError) as error:
         notes.append(f"strict errors are measured along edges, as fast marching fails: {error}")
         strict = target.along_edges(right, image)
-    bijectivity = np.nan
-    if map_21 is not None:
-        back = checked_map(map_21, mesh_2.n_vertices, mesh_1.n_vertices, "the map back")
-        source = SurfaceDistances(mesh_1)
-        trips = source.along_edges(np.arange(mesh_1.n_vertices), back[there])
-        bijectivity = float(_finite(trips, mesh_1, source.area, []).mean())
     return MapScore(
         along_edges=edges,
         fast_marching=_finite(strict, mesh_2, target.area, []),
         coverage=len(np.unique(there)) / mesh_2.n_vertices,
         dirichlet=_dirichlet(mesh_1, target, there, notes),
-        bijectivity=bijectivity,
+        bijectivity=_bijectivity(mesh_1, mesh_2, there, map_21),
         notes=tuple(notes),
     )
+
+
+def _bijectivity(
+    mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray, map_21: ArrayLike | None
+) -> float:
+    """Mean length of the round trips from mesh 1 to mesh 2 and back; NaN without a map back."""
+    if map_21 is None:
+        return float("nan")
+    back = checked_map(map_21, mesh_2.n_vertices, mesh_1.n_vertices, "the map back")
+    source = SurfaceDistances(mesh_1)
+    trips = source.along_edges(np.arange(mesh_1.n_vertices), back[map_12])
+    return float(_finite(trips, mesh_1, source.area, []).mean())
 
 
 def _finite(errors: FloatArray, mesh: TriMesh, area: float, notes: list[str]) -> FloatArray:

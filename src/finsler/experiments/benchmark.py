@@ -19,6 +19,7 @@ from finsler.data.variants import require_variant, vary
 from finsler.errors import InputError
 from finsler.evaluation.maps import score_map
 from finsler.matching.pairs import Matcher
+from finsler.mesh.arguments import checked_map
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.trimesh import TriMesh
 from finsler.storage.files import exists, read_bytes
@@ -141,8 +142,12 @@ class MapSource:
         network = None if model is None else bytes_key(read_bytes(model))
         return {"method": self.label, **self.matcher.record(), "network": network}
 
-    def stored(self, pair: tuple[str, str], n: int) -> tuple[IntArray, IntArray | None] | None:
-        """The map of a pair from the folder and the one back, if it is there; None for a matcher.
+    def stored(
+        self, pair: tuple[str, str], sizes: tuple[int, int]
+    ) -> tuple[IntArray, IntArray | None] | None:
+        """The map of a pair from the folder, and the one back if it fits; None for a matcher.
+
+        `sizes` are the numbers of vertices.
 
         Raises
         ------
@@ -156,9 +161,14 @@ class MapSource:
             raise InputError(
                 f"{self.folder}: there is no map from {pair[0]} to {pair[1]}; write"
                 f" {pair[0]}__{pair[1]}.npz with map_12, or .npy or .txt with a vertex, from 0, for"
-                f" each of its {n} vertices"
+                f" each of its {sizes[0]} vertices"
             )
-        return there, _read_map(self.folder, (pair[1], pair[0]))
+        try:
+            back = _read_map(self.folder, (pair[1], pair[0]))
+            return there, None if back is None else checked_map(back, sizes[1], sizes[0])
+        except InputError:
+            # The way back fails as a pair of its own.
+            return there, None
 
 
 def _read_map(folder: str, pair: tuple[str, str]) -> IntArray | None:
@@ -221,7 +231,7 @@ class Trial:
             try:
                 first, second = self.shape(pair[0], False), self.shape(pair[1], True)
                 truth = self.collection.truth(first, second)
-                maps = source.stored(pair, first.mesh.n_vertices)
+                maps = source.stored(pair, (first.mesh.n_vertices, second.mesh.n_vertices))
                 path = f"{self.folder}/{name}.npz"
                 yield name, (path, pair, (first.mesh, second.mesh), truth, source, maps)
             except (InputError, OSError) as error:
