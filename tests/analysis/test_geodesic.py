@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,15 @@ def test_components_of_very_different_size(source):
     times = solver.distance([source, 5], each=True)
     assert np.allclose(times[here, 0] / size, heat, atol=1e-6)
     assert np.allclose(times[:362, 1], solver.distance(5)[:362])
+
+
+@pytest.mark.parametrize(("method", "share"), [("fmm", 0.02), ("heat", 0.06)])
+def test_without_the_library_our_own_methods_stand_in(monkeypatch, method, share):
+    monkeypatch.setitem(sys.modules, "potpourri3d", None)
+    sphere = primitives.sphere(12)
+    cosine = np.clip(sphere.vertices @ sphere.vertices[[3, 700]].T, -1.0, 1.0)
+    exact = np.arccos(cosine)
+    rows = finsler.geodesic_matrix(sphere, [3, 700], method=method)
+    assert np.abs(rows.T - exact).max() < share * np.pi
+    nearest = finsler.geodesic_distance(sphere, [3, 700], method=method)
+    assert np.abs(nearest - exact.min(axis=1)).max() < share * np.pi

@@ -1,4 +1,4 @@
-"""Riemannian geodesic distances, through maintained libraries."""
+"""Riemannian geodesic distances, through maintained libraries, or without them our own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from finsler.analysis.eikonal import Eikonal
+from finsler.analysis.randers_heat import RandersHeat
 from finsler.compute.memory import require
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import checked, vertex_set
 from finsler.mesh.measures import require_usable_faces
 from finsler.mesh.topology import nonmanifold_edges, nonmanifold_vertices, vertex_components
 from finsler.mesh.trimesh import TriMesh
+from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray, IntArray
 
 # Distance from a set of sources to every vertex.
@@ -33,8 +36,9 @@ def geodesic_distance(
         A vertex, or a set of them.
     method : {"heat", "fmm", "exact"}
         "heat": the heat method of Crane et al. (potpourri3d), fastest for many sources, smooth,
-        about 1% of error. "fmm": fast marching (potpourri3d). "exact": exact on the polyhedron
-        (pygeodesic, `pip install finsler[exact]`), a hundred times slower.
+        about 1% of error. "fmm": fast marching (potpourri3d). Without that library the same methods
+        of this package stand in, slower: those of `randers_distance`. "exact": exact on the
+        polyhedron (pygeodesic, `pip install finsler[exact]`), a hundred times slower.
     each : bool
         One column for each source, (n, s), instead of the distance from the set, (n,).
 
@@ -113,12 +117,9 @@ def _solver(mesh: TriMesh, method: str) -> _FromSet:
         with _accepting(method):
             return builders[method](mesh)
     except ImportError as error:
-        needed, extra = (
-            ("pygeodesic", "finsler[exact]") if method == "exact" else ("potpourri3d",) * 2
-        )
         raise InputError(
-            f'method="{method}" needs {needed}, which is not installed or too old; pip install'
-            f" --upgrade {extra}"
+            f'method="{method}" needs pygeodesic, which is not installed or too old; pip install'
+            " --upgrade finsler[exact]"
         ) from error
 
 
@@ -151,7 +152,10 @@ def _require_manifold(mesh: TriMesh, method: str) -> None:
 
 def _heat(mesh: TriMesh) -> _FromSet:
     require("geodesic", mesh.n_vertices)
-    from potpourri3d import MeshHeatMethodDistanceSolver
+    try:
+        from potpourri3d import MeshHeatMethodDistanceSolver
+    except ImportError:
+        return RandersHeat(_euclidean(mesh)).distance
 
     part = vertex_components(mesh)
     solvers = {}
@@ -173,10 +177,16 @@ def _heat(mesh: TriMesh) -> _FromSet:
 
 
 def _fast_marching(mesh: TriMesh) -> _FromSet:
-    from potpourri3d import MeshFastMarchingDistanceSolver
-
+    try:
+        from potpourri3d import MeshFastMarchingDistanceSolver
+    except ImportError:
+        return Eikonal.of(_euclidean(mesh)).distance
     solver = MeshFastMarchingDistanceSolver(mesh.vertices, mesh.faces)
     return lambda points: np.asarray(solver.compute_distance([[(int(v), [])] for v in points]))
+
+
+def _euclidean(mesh: TriMesh) -> RandersMetric:
+    return RandersMetric(mesh, np.eye(3), np.zeros(3))
 
 
 def _exact(mesh: TriMesh) -> _FromSet:
