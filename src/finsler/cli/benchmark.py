@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +15,8 @@ from finsler.cli import reports
 from finsler.cli.batch import compute_rows
 from finsler.cli.cluster_options import WorkerOptions, say, say_failed, say_notes
 from finsler.cli.collection_options import CollectionName
-from finsler.cli.options import AsJson, with_options
+from finsler.cli.match import BasisSize, Model, Partial, Refine
+from finsler.cli.options import AsJson, Theta, operator_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.batch import Row, require_own_folder, write_rows
 from finsler.compute.cluster import Workers
@@ -39,6 +42,7 @@ from finsler.experiments.benchmark_summary import (
 )
 from finsler.experiments.published import published_for
 from finsler.matching.pairs import Matcher
+from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location, location, shared_folder, write_bytes
 from finsler.storage.npz import read_npz
 from finsler.storage.outputs import marked_markdown
@@ -74,16 +78,9 @@ MapFolder = Annotated[
         help="Measure these maps, A__B.npz with map_12, A__B.npy or A__B.txt, from 0.",
     ),
 ]
-Model = Annotated[
-    Path | None,
-    typer.Option(metavar="CHECKPOINT", help="A trained network finds the first map."),
-]
-Refine = Annotated[bool, typer.Option(help="With --model: refine its map, or keep it.")]
-BasisSize = Annotated[int, typer.Option("-k", help="Functions in the largest basis of match.")]
-Partial = Annotated[bool, typer.Option("--partial", help="First shapes are parts of the second.")]
 
 
-@with_options(workers=WorkerOptions)
+@with_options(spec=partial(operator_options, alpha=1.0), workers=WorkerOptions)
 def benchmark(
     collection: CollectionName,
     *,
@@ -97,6 +94,8 @@ def benchmark(
     refine: Refine = True,
     k: BasisSize = 200,
     partial_shape: Partial = False,
+    spec: OperatorSpec,
+    theta: Theta = 0.0,
     workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -112,7 +111,13 @@ def benchmark(
     Example: `finsler benchmark faust_r:data/FAUST_r --pairs 30 --seed 1 -o faust --variant plain
     --variant rotated`
     """
-    source = _source(maps, model, refine, k, partial_shape, out)
+    if model is None and not refine:
+        raise InputError("--no-refine keeps the map of a network: give one with --model")
+    network = None if model is None else str(model.absolute())
+    lasting_location(out)
+    kept = f"{shared_folder(out)}/described"
+    matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta), kept)
+    source = _source(maps, matcher)
     opened = open_collection(collection)
     variants = list(dict.fromkeys(variant or [PLAIN]))
     trials = _trials(opened, shapes, pairs, seed, variants, out)
@@ -125,32 +130,23 @@ def benchmark(
         described, table = _run(trial, source, chosen)
         rows += table
         summaries.append(summarize_pairs(trial.variant, trial.sample, table, described))
-    sample = trials[0].sample
     about = {
         **json.loads(record({"collection": opened.name, **source.record()})),
         "collection": opened.name,
         "method": source.label,
         "shapes": shapes,
         "seed": seed,
-        "complete": sample.complete,
+        "complete": trials[0].sample.complete,
         "variants": {t.variant: _words(t.variant) for t in trials},
     }
     _write(out, about, trials, rows, summaries)
     _finish(out, about, rows, summaries, as_json=as_json)
 
 
-def _source(
-    maps: str | None, model: Path | None, refine: bool, k: int, partial: bool, out: str
-) -> MapSource:
+def _source(maps: str | None, matcher: Matcher) -> MapSource:
     """Where the maps come from; raises for options that exclude each other."""
-    if maps is not None and model is not None:
+    if maps is not None and matcher.model is not None:
         raise InputError("--maps measures maps that are there, --model computes them; give one")
-    if model is None and not refine:
-        raise InputError("--no-refine keeps the map of a network: give one with --model")
-    lasting_location(out)
-    network = None if model is None else str(model.absolute())
-    cache = f"{shared_folder(out)}/descriptions"
-    matcher = Matcher(k, partial, network, refine, cache=cache)
     if maps is None:
         matcher.check()
     elif not location(maps).is_dir():

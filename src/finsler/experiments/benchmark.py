@@ -130,7 +130,8 @@ class MapSource:
         if self.folder is not None:
             return f"maps in {Path(self.folder).name}"
         if self.matcher.model is None:
-            return "match"
+            basis = self.matcher.operator.kind
+            return "match" if basis == "lbo" else f"match, {basis.upper()}"
         network = Path(self.matcher.model).stem
         return f"match, model {network}" if self.matcher.refine else f"model {network}"
 
