@@ -15,8 +15,7 @@ from finsler.data import open_collection, pack
 from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
 from finsler.evaluation import SurfaceDistances
-from finsler.experiments.benchmark import PairSample, choose_sample
-from finsler.experiments.benchmark_summary import summarize_pairs
+from finsler.evaluation.benchmark import PairSample, choose_sample, summarize_pairs
 from finsler.mesh import write_mesh
 
 NAMES = ("a", "b", "c")
@@ -243,7 +242,7 @@ def test_runs_with_few_libraries(fake, tmp_path):
     """What an accelerator machine has: no mesh or drawing library, and pictures are left out."""
     script = f"""
 import sys
-for name in ("cholespy", "trimesh", "pyvista", "matplotlib", "igl", "potpourri3d", "dask", "h5py"):
+for name in ("cholespy", "trimesh", "pyvista", "matplotlib", "igl", "potpourri3d", "dask", "torch"):
     sys.modules[name] = None
 sys.argv = ["finsler", "benchmark", "folder:{fake.folder}", "--maps", "{tmp_path / "maps"}",
             "-o", "{tmp_path / "out"}", "-j", "1", "--pairs", "2"]

@@ -24,23 +24,21 @@ from finsler.data import Collection, open_collection
 from finsler.data.variants import VARIANTS, require_variant
 from finsler.errors import InputError
 from finsler.evaluation import write_results
-from finsler.experiments.benchmark import (
+from finsler.evaluation.benchmark import (
+    COLUMNS,
     PLAIN,
     MapSource,
+    PairSummary,
     Trial,
     choose_sample,
     describe_shape,
     measure_pair,
     pair_rows,
-)
-from finsler.experiments.benchmark_summary import (
-    COLUMNS,
-    Summary,
+    published_for,
     results_dict,
     summarize_pairs,
     summary_table,
 )
-from finsler.experiments.published import published_for
 from finsler.matching.pairs import Matcher
 from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location, location, shared_folder, write_bytes
@@ -194,7 +192,7 @@ def _write(
     about: dict[str, Any],
     trials: Sequence[Trial],
     rows: Sequence[Row],
-    summaries: Sequence[Summary],
+    summaries: Sequence[PairSummary],
 ) -> None:
     """results.json, table.md, pairs.csv and report.html."""
     published = published_for(about["collection"])
@@ -214,7 +212,7 @@ def _write(
     )
 
 
-def _title(about: dict[str, Any], summaries: Sequence[Summary]) -> str:
+def _title(about: dict[str, Any], summaries: Sequence[PairSummary]) -> str:
     first = summaries[0]
     some = "all" if about["complete"] else f"a sample of seed {about['seed']},"
     return (
@@ -224,7 +222,7 @@ def _title(about: dict[str, Any], summaries: Sequence[Summary]) -> str:
     )
 
 
-def _markdown(about: dict[str, Any], summaries: Sequence[Summary]) -> str:
+def _markdown(about: dict[str, Any], summaries: Sequence[PairSummary]) -> str:
     return summary_table(summaries, _title(about, summaries))
 
 
@@ -250,7 +248,7 @@ def _finish(
     out: str,
     about: dict[str, Any],
     rows: Sequence[Row],
-    summaries: Sequence[Summary],
+    summaries: Sequence[PairSummary],
     *,
     as_json: bool,
 ) -> None:

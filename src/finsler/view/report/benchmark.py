@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from finsler.errors import InputError
-from finsler.experiments.benchmark_summary import (
+from finsler.evaluation.benchmark import (
     CONVENTIONS,
     GRID,
-    Summary,
+    PairSummary,
     summary_table,
 )
 from finsler.mesh.trimesh import TriMesh
@@ -37,7 +37,7 @@ class DrawnPair:
 
 def benchmark_blocks(
     label: str,
-    summaries: Sequence[Summary],
+    summaries: Sequence[PairSummary],
     rows: Sequence[Mapping[str, Any]],
     published: Sequence[Mapping[str, Any]],
     worst: Sequence[DrawnPair],

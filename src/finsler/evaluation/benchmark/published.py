@@ -52,7 +52,7 @@ def _rows(
 
 
 _UN = "unsupervised"
-PUBLISHED = (
+PUBLISHED_MEANS = (
     *_rows(
         ("FAUST_r", "SCAPE_r"),
         _MAGNET,
@@ -115,5 +115,5 @@ PUBLISHED = (
 
 def published_for(collection: str) -> list[dict[str, Any]]:
     """The published figures of a collection, best first, as records."""
-    rows = [row for row in PUBLISHED if row.collection == collection]
+    rows = [row for row in PUBLISHED_MEANS if row.collection == collection]
     return [asdict(row) for row in sorted(rows, key=lambda row: row.mean)]

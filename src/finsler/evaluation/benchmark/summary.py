@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from finsler.compute.batch import Row
+from finsler.evaluation.benchmark.measuring import PairSample
 from finsler.evaluation.curves import Score, score, student_interval
 from finsler.evaluation.report import markdown_rows
-from finsler.experiments.benchmark import PairSample
 from finsler.typing import FloatArray
 
 # A pair has failed where its mean error is larger, in √area.
@@ -59,7 +59,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Summary:
+class PairSummary:
     """What a benchmark found on one variant of a collection.
 
     Attributes
@@ -93,13 +93,13 @@ class Summary:
 
 def summarize_pairs(
     variant: str, sample: PairSample, rows: Sequence[Row], shapes: Sequence[Row] = ()
-) -> Summary:
+) -> PairSummary:
     """The summary of rows of `measure_pair`, failed ones among them."""
     good = [row for row in rows if row["outcome"] != "failed"]
     pairs = [(row["shape_1"], row["shape_2"]) for row in good]
     apart = [row for row, (a, b) in zip(good, pairs, strict=True) if a != b]
     times = [row["seconds"] for row in shapes if row["outcome"] != "failed"]
-    return Summary(
+    return PairSummary(
         variant=variant,
         measured=len(good),
         asked=len(sample.pairs),
@@ -152,7 +152,7 @@ def _mean(values: Any, average: Any = np.mean) -> float | None:
     return float(average(known)) if known else None
 
 
-def summary_table(summaries: Sequence[Summary], label: str) -> str:
+def summary_table(summaries: Sequence[PairSummary], label: str) -> str:
     """A Markdown table, a row for each convention and variant."""
     heads = ["shapes", "convention", "pairs", "mean × 100", "median × 100", "AUC, 0..0.1"]
     heads += ["failed, %", "mean × 100 without failed", "coverage, %", "Dirichlet", "bijectivity"]
@@ -165,7 +165,7 @@ def summary_table(summaries: Sequence[Summary], label: str) -> str:
     return f"{label}\n\n{markdown_rows(heads, rows)}"
 
 
-def _cells(summary: Summary, figures: Figures | None, *, strict: bool) -> list[str]:
+def _cells(summary: PairSummary, figures: Figures | None, *, strict: bool) -> list[str]:
     if figures is None:
         return ["0", *["-"] * 10]
     spread = "" if figures.half_width is None else f" ± {figures.half_width:.2f}"
@@ -192,7 +192,9 @@ def _cell(value: float | None, factor: float, digits: int) -> str:
 
 
 def results_dict(
-    about: Mapping[str, Any], summaries: Sequence[Summary], published: Sequence[Mapping[str, Any]]
+    about: Mapping[str, Any],
+    summaries: Sequence[PairSummary],
+    published: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """All figures, ready for JSON."""
     return {
