@@ -144,7 +144,9 @@ def test_every_term_has_a_gradient(bases, features):
     for name, value in terms.items():
         grads = torch.autograd.grad(value, rows, retain_graph=True)
         assert all(bool(g.isfinite().all()) and float(g.abs().max()) > 0 for g in grads), name
-    assert loss.total(terms) == pytest.approx(float(sum(terms.values())), rel=1e-5)
+    assert loss.total(terms).item() == pytest.approx(
+        sum(float(v.detach()) for v in terms.values()), rel=1e-5
+    )
 
 
 def test_truth_counts_only_what_is_known():

@@ -34,7 +34,7 @@ class MapLoss:
 
     weights: Mapping[str, float]
     temperature: float = 0.07
-    commutativity: float = 100.0
+    commutativity: float = 1.0
 
     def uses(self, *names: str) -> bool:
         """Whether one of these terms counts."""

@@ -71,7 +71,7 @@ class MapSettings:
         0.07, "of soft maps: cosines of features are divided by it", ("above", 0)
     )
     maps_commutativity: float = _of_maps(
-        100.0, "weight of the resolvent mask when functional maps are solved for", NOT_NEGATIVE
+        1.0, "weight of the resolvent mask when functional maps are solved for", NOT_NEGATIVE
     )
     maps_bijectivity: float = _weight(1.0, "there and back is the identity")
     maps_orthogonality: float = _weight(1.0, "functional maps are orthogonal")
