@@ -192,6 +192,8 @@ def test_samples_stand_for_all_pairs():
         choose_sample(collection, names, 0)
     with pytest.raises(InputError, match="no pair among the 1 shapes"):
         choose_sample(collection, names[:1])
+    with pytest.raises(InputError, match="two pairs of c would both be called"):
+        choose_sample(collection, ("a", "a__b", "b", "b__b"))
 
 
 def test_own_pairs_weigh_as_in_the_whole():

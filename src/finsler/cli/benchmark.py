@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -41,7 +40,7 @@ from finsler.evaluation.benchmark import (
 )
 from finsler.matching.pairs import Matcher
 from finsler.spec import OperatorSpec
-from finsler.storage.files import lasting_location, location, shared_folder, write_bytes
+from finsler.storage.files import is_local, lasting_location, location, shared_folder, write_bytes
 from finsler.storage.npz import read_npz
 from finsler.storage.outputs import marked_markdown
 from finsler.storage.record import record
@@ -200,7 +199,7 @@ def _write(
     write_results(base / "results.json", results_dict(about, summaries, published))
     write_bytes(base / "table.md", marked_markdown(_markdown(about, summaries)).encode())
     write_rows(base / _TABLE, COLUMNS, rows)
-    if not isinstance(base, Path):
+    if not is_local(base):
         say("the report with pictures is written to folders of this machine only")
         return
     from finsler.view.report.benchmark import benchmark_blocks

@@ -87,7 +87,7 @@ def choose_sample(
     Raises
     ------
     InputError
-        There is no pair, or fewer than one is asked for.
+        There is no pair, fewer than one is asked for, or two would get one name.
     """
     every = collection.pairs_of(tuple(names))
     own, others = [p for p in every if p[0] == p[1]], [p for p in every if p[0] != p[1]]
@@ -95,6 +95,11 @@ def choose_sample(
         raise InputError(
             f"{collection.name} has no pair among the {len(names)} shapes that are asked for; take"
             " others of its shapes, e.g. --shapes all"
+        )
+    if len({"__".join(pair) for pair in every}) < len(every):
+        raise InputError(
+            f"two pairs of {collection.name} would both be called A__B alike, as names of shapes"
+            " hold two underscores in a row; rename the shapes"
         )
     if pairs is None:
         return PairSample(every, len(others), len(own))
