@@ -9,7 +9,33 @@ import triton.language as tl
 from torch import Tensor
 
 # Neighbours read at once.
-_AHEAD = 4
+_AHEAD = tl.constexpr(4)
+
+
+@triton.jit
+def _neighbours(
+    indices,
+    entries,
+    hats,
+    begin,
+    end,
+    term,
+    terms,
+    rings,
+    rings_wide: tl.constexpr,
+):
+    """Columns, complex entries and hats of the next neighbours, and which of them there are."""
+    pair = begin + tl.arange(0, _AHEAD)
+    here = pair < end
+    pair = pair.to(tl.int64)
+    ring = tl.arange(0, rings_wide)
+    column = tl.load(indices + pair, mask=here, other=0).to(tl.int64)
+    at = entries + (pair * terms + term) * 2
+    a = tl.load(at, mask=here, other=0.0)[:, None]
+    b = tl.load(at + 1, mask=here, other=0.0)[:, None]
+    present = here[:, None] & (ring < rings)[None, :]
+    hat = tl.load(hats + pair[:, None] * rings + ring[None, :], mask=present, other=0.0)
+    return column, a, b, hat, here, present
 
 
 @triton.jit
@@ -25,7 +51,6 @@ def _forward(
     rings: tl.constexpr,
     rings_wide: tl.constexpr,
     width: tl.constexpr,
-    ahead: tl.constexpr,
 ):
     """out[i, m, k] = Σ_j entry[ij, m] hat[ij, k] x[j, m]; complex numbers are pairs of floats."""
     row = tl.program_id(0)
@@ -36,23 +61,17 @@ def _forward(
     real = tl.zeros((rings_wide, width), tl.float32)
     imaginary = tl.zeros((rings_wide, width), tl.float32)
     end = tl.load(indptr + row + 1)
-    for begin in range(tl.load(indptr + row), end, ahead):
-        pair = begin + tl.arange(0, ahead)
-        here = pair < end
-        pair = pair.to(tl.int64)
-        column = tl.load(indices + pair, mask=here, other=0).to(tl.int64)
-        at = entries + (pair * terms + term) * 2
-        a = tl.load(at, mask=here, other=0.0)[:, None]
-        b = tl.load(at + 1, mask=here, other=0.0)[:, None]
-        mask = here[:, None] & (ring < rings)[None, :]
-        hat = tl.load(hats + pair[:, None] * rings + ring[None, :], mask=mask, other=0.0)
+    for begin in range(tl.load(indptr + row), end, _AHEAD):
+        column, a, b, hat, here, _ = _neighbours(
+            indices, entries, hats, begin, end, term, terms, rings, rings_wide
+        )
         at = x + ((column * terms + term)[:, None] * channels + channel[None, :]) * 2
         mask = here[:, None] & inside[None, :]
         u, v = tl.load(at, mask=mask, other=0.0), tl.load(at + 1, mask=mask, other=0.0)
         real += tl.sum(hat[:, :, None] * (a * u - b * v)[:, None, :], axis=0)
         imaginary += tl.sum(hat[:, :, None] * (a * v + b * u)[:, None, :], axis=0)
-    place = ((row.to(tl.int64) * terms + term) * rings + ring)[:, None] * channels
-    at = out + (place + channel[None, :]) * 2
+    first = ((row.to(tl.int64) * terms + term) * rings + ring)[:, None] * channels
+    at = out + (first + channel[None, :]) * 2
     mask = (ring < rings)[:, None] & inside[None, :]
     tl.store(at, real, mask=mask)
     tl.store(at + 1, imaginary, mask=mask)
@@ -71,7 +90,6 @@ def _backward(
     rings: tl.constexpr,
     rings_wide: tl.constexpr,
     width: tl.constexpr,
-    ahead: tl.constexpr,
 ):
     """out[j, m] = Σ_i Σ_k entry[ji, m] hat[ji, k] slope[i, m, k]."""
     row = tl.program_id(0)
@@ -82,18 +100,12 @@ def _backward(
     real = tl.zeros((width,), tl.float32)
     imaginary = tl.zeros((width,), tl.float32)
     end = tl.load(indptr + row + 1)
-    for begin in range(tl.load(indptr + row), end, ahead):
-        pair = begin + tl.arange(0, ahead)
-        here = pair < end
-        pair = pair.to(tl.int64)
-        column = tl.load(indices + pair, mask=here, other=0).to(tl.int64)
-        at = entries + (pair * terms + term) * 2
-        a = tl.load(at, mask=here, other=0.0)[:, None]
-        b = tl.load(at + 1, mask=here, other=0.0)[:, None]
-        present = here[:, None] & (ring < rings)[None, :]
-        hat = tl.load(hats + pair[:, None] * rings + ring[None, :], mask=present, other=0.0)
-        place = ((column * terms + term)[:, None] * rings + ring[None, :])[:, :, None] * channels
-        at = slope + (place + channel[None, None, :]) * 2
+    for begin in range(tl.load(indptr + row), end, _AHEAD):
+        column, a, b, hat, _, present = _neighbours(
+            indices, entries, hats, begin, end, term, terms, rings, rings_wide
+        )
+        first = ((column * terms + term)[:, None] * rings + ring[None, :])[:, :, None] * channels
+        at = slope + (first + channel[None, None, :]) * 2
         mask = present[:, :, None] & inside[None, None, :]
         u = tl.sum(hat[:, :, None] * tl.load(at, mask=mask, other=0.0), axis=1)
         v = tl.sum(hat[:, :, None] * tl.load(at + 1, mask=mask, other=0.0), axis=1)
@@ -120,7 +132,6 @@ def _launch(
         rings=rings,
         rings_wide=triton.next_power_of_2(rings),
         width=triton.next_power_of_2(channels),
-        ahead=_AHEAD,
         num_warps=1,
     )
 
