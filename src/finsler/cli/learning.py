@@ -256,7 +256,8 @@ class _Bars:
     def shape(self, trial: Trial, name: str) -> None:
         """One more shape is prepared."""
         shapes = trial.collection
-        total = len({*shapes.names, shapes.reference})
+        copies = trial.method.prepare.copies * len(shapes.train)
+        total = copies + len({*shapes.names, shapes.reference})
         self._bar.advance(self._task(f"preparing {shapes.name}, {trial.method.name}", total))
 
     def epoch(self, trial: Trial, metrics: Mapping[str, Any]) -> None:

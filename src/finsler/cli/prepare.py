@@ -55,6 +55,13 @@ SupportApart = Annotated[
     bool,
     typer.Option("--support-apart", help="Take supports that fall apart where the mesh does not."),
 ]
+Copies = Annotated[
+    int,
+    typer.Option(
+        help="Deformed copies of each training shape, prepared beside it: more to learn from.",
+        min=0,
+    ),
+]
 SkipFailed = Annotated[
     bool,
     typer.Option(
@@ -85,6 +92,7 @@ def prepare(
     eigenpairs: Eigenpairs = 0,
     support: Support = 0.0,
     support_apart: SupportApart = False,
+    copies: Copies = 0,
     skip_failed: SkipFailed = False,
     shared: Shared = False,
     workers: WorkerOptions,
@@ -111,10 +119,11 @@ def prepare(
         eigenpairs=eigenpairs,
         support=support,
         support_apart=support_apart,
+        copies=copies,
     )
     lasting_location(out)
     shapes = open_collection(collection)
-    total = len({*shapes.names, shapes.reference})
+    total = copies * len(shapes.train) + len({*shapes.names, shapes.reference})
     asked = workers.of(total)
     source = collection if shared else None
     _run(shapes, out, config, asked, source, skip_failed, overwrite, as_json)
@@ -141,7 +150,7 @@ def _run(
     }
     try:
         with progress_bar() as bar:
-            total = len({*shapes.names, shapes.reference})
+            total = config.copies * len(shapes.train) + len({*shapes.names, shapes.reference})
             task = bar.add_task(f"preparing {shapes.name}", total=total)
             done = data.prepare(
                 shapes,

@@ -39,19 +39,26 @@ MethodNames = Annotated[
     str,
     typer.Option(
         help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat, directed,"
-        " mixed, mixed:still (mixed without drift),"
+        " mixed, mixed:still (mixed without drift), mixed:learned,"
         " fieldconv, fieldconv:shot, diffusionnet; each operator"
         " may end in a rescaling, as in flbo:curved+reference or albo+plain."
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Networks for each method: seeds 0, 1, ...", min=1)]
+Recipe = Annotated[
+    str,
+    typer.Option(
+        help="How networks are trained: paper, or regularised (deformed copies of the shapes,"
+        " smoothed labels, dropout of features, a wider network), which generalises better."
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
         help="A setting of training, as for `finsler train`; or smoothing, peak, descriptor,"
-        " radius, bins, support, support_apart of preparing; may be repeated.",
+        " radius, bins, support, support_apart, copies of preparing; may be repeated.",
     ),
 ]
 LastStage = Annotated[
@@ -79,6 +86,7 @@ def reproduce(
     out: OutFolder,
     methods: MethodNames = "lbo,albo,flbo:0.1",
     seeds: Seeds = 5,
+    recipe: Recipe = "paper",
     settings: Settings = None,
     only: LastStage = None,
     work: WorkFolder = None,
@@ -107,6 +115,7 @@ def reproduce(
         out,
         methods=methods,
         seeds=seeds,
+        recipe=recipe,
         settings=settings or (),
         work=work,
         device=device.value,

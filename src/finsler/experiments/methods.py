@@ -16,7 +16,7 @@ from finsler.operator.rescale import NORMALIZATIONS
 # Settings of a preparation that are not the method's own.
 _PREPARE_SETTINGS = (
     *("smoothing", "peak", "descriptor", "radius", "bins"),
-    *("support", "support_apart"),
+    *("support", "support_apart", "copies"),
 )
 _SAME_INPUT = (
     "a constant τ multiplies the operator by a constant, which every rescaling removes: the input"
@@ -65,6 +65,20 @@ def _named_methods(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Method]:
 
 
 METHODS = _named_methods(read_tables()["methods"])
+
+
+def recipe_settings(name: str) -> tuple[str, ...]:
+    """The settings of a way to train, "paper" or "regularised".
+
+    Raises
+    ------
+    InputError
+        There is no such recipe.
+    """
+    recipes = read_tables()["recipes"]
+    if name not in recipes:
+        raise InputError(f"there is no recipe {name!r}; it must be one of {', '.join(recipes)}")
+    return tuple(recipes[name]["settings"])
 
 
 def parse_method(text: str) -> Method:

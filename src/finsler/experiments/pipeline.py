@@ -22,6 +22,7 @@ def reproduce(
     *,
     methods: str = "lbo,albo,flbo:0.1",
     seeds: int = 5,
+    recipe: str = "paper",
     settings: Sequence[str] = (),
     work: str | os.PathLike[str] | None = None,
     device: str = "auto",
@@ -35,7 +36,7 @@ def reproduce(
 
     Parameters
     ----------
-    table, collection, out, methods, seeds, settings, work, device
+    table, collection, out, methods, seeds, recipe, settings, work, device
         See [`plan_table`][finsler.experiments.plan_table].
     jobs : int, optional
         Processes that prepare; by default one for each core.
@@ -53,6 +54,7 @@ def reproduce(
         out,
         methods=methods,
         seeds=seeds,
+        recipe=recipe,
         settings=settings,
         work=work,
         device=device,

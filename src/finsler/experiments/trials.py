@@ -16,7 +16,7 @@ from typing import Any
 from finsler.data import Collection, PrepareConfig, Store, prepare
 from finsler.errors import InputError
 from finsler.evaluation import save_predictions
-from finsler.experiments.methods import Method, apply_settings, parse_methods
+from finsler.experiments.methods import Method, apply_settings, parse_methods, recipe_settings
 from finsler.experiments.tables import open_parts
 from finsler.nn.training import About, TrainConfig, predict, train
 from finsler.nn.training.loop import PREDICTIONS
@@ -113,6 +113,7 @@ def plan_table(
     *,
     methods: str = "lbo,albo,flbo:0.1",
     seeds: int = 5,
+    recipe: str = "paper",
     settings: Sequence[str] = (),
     work: str | os.PathLike[str] | None = None,
     device: str = "auto",
@@ -130,6 +131,8 @@ def plan_table(
         Names with commas, see `parse_method`.
     seeds : int
         Networks for each method: seeds 0, 1, ...
+    recipe : {"paper", "regularised"}
+        How all networks are trained, unless a method or the settings say otherwise.
     settings : sequence of str
         KEY=VALUE of training, or of what all methods share in preparing.
     work : path, optional
@@ -141,20 +144,21 @@ def plan_table(
     InputError
         An unknown table, method or setting, or a collection that does not fit.
     """
-    chosen, training = apply_settings(parse_methods(methods), settings)
+    shared, usual = apply_settings(parse_methods(methods), recipe_settings(recipe))
+    chosen, training = apply_settings(shared, settings)
     parts = open_parts(table, collection)
     base = Path(out)
     kept = base / "work" if work is None else Path(work)
     trials = []
     for method in chosen:
-        config = TrainConfig(device=device).override([*method.settings, *training])
+        config = TrainConfig(device=device).override([*usual, *method.settings, *training])
         for part, shapes in parts.items():
             store = _store_folder(kept, shapes, method.prepare)
             for seed in range(seeds):
                 own = dataclasses.replace(config, seed=seed)
                 folder = base / "runs" / method.folder / part / f"seed-{seed}"
                 trials.append(Trial(method, part, seed, shapes, own, folder, store))
-    return Plan(table, parts, tuple(trials), tuple(settings), kept)
+    return Plan(table, parts, tuple(trials), (*recipe_settings(recipe), *settings), kept)
 
 
 def _store_folder(work: Path, shapes: Collection, config: PrepareConfig) -> Path:

@@ -18,7 +18,7 @@ from finsler.storage.hashing import content_key
 FORMAT = 2
 DESCRIPTORS = ("shot", "shot_released", "xyz", "none")
 # Far above what is of use, and low enough that nothing runs for hours.
-_MOST_BINS, _MOST_PAIRS = 1000, 100_000
+_MOST_BINS, _MOST_PAIRS, _MOST_COPIES = 1000, 100_000, 1000
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,9 @@ class PrepareConfig(OperatorSpec):
         Of the isotropic Laplacian; 0 for none.
     support : float
         Radius of the supports that field convolutions need, as a share of √area; 0 for none.
+    copies : int
+        Deformed copies of each training shape that are prepared beside it
+        ([`with_copies`][finsler.data.augment.with_copies]).
     support_apart : bool
         Take supports that fall apart where the mesh does not; otherwise such a shape is refused.
 
@@ -54,12 +57,14 @@ class PrepareConfig(OperatorSpec):
     eigenpairs: int = 0
     support: float = 0.0
     support_apart: bool = False
+    copies: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_one_of(self.descriptor, DESCRIPTORS, "descriptor")
         require_whole(self.bins, 1, _MOST_BINS, "bins")
         require_whole(self.eigenpairs, 0, _MOST_PAIRS, "eigenpairs")
+        require_whole(self.copies, 0, _MOST_COPIES, "copies")
         if not 0.0 < self.radius < np.inf:
             raise InputError(f"radius is {self.radius}; it must be a positive number")
         if not 0.0 <= self.support < np.inf:
@@ -71,14 +76,16 @@ class PrepareConfig(OperatorSpec):
         return {"xyz": 3, "none": 0}.get(self.descriptor, 32 * (self.bins + 1))
 
     def settings(self) -> dict[str, Any]:
-        """The fields, as keys hash them; kind and drift where they are not the usual ones."""
+        """The fields, as keys hash them; kind, drift, copies where they are not the usual ones."""
         fields = dataclasses.asdict(self)
         usual = ["kind"] if self.kind == "flbo" else []
         usual += [] if self.is_directed else ["field", "peclet", "field_alpha"]
+        usual += [] if self.copies else ["copies"]
         return {name: value for name, value in fields.items() if name not in usual}
 
 
 def key_of(shape: Shape, config: PrepareConfig) -> str:
     """Name of a shape's entry: a hash of its content and of everything that is done to it."""
-    about = {"format": FORMAT, "name": shape.name, **config.settings()}
+    own = dataclasses.replace(config, copies=0).settings()
+    about = {"format": FORMAT, "name": shape.name, **own}
     return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.named))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from finsler.compute.cluster import Outcome, Workers, run
+from finsler.data.augment import with_copies
 from finsler.data.collection import Collection, Shape
 from finsler.data.sets.opening import open_collection
 from finsler.data.store.catalog import Store, entry_path, require_same_store, write_list
@@ -117,6 +118,7 @@ def prepare(
     """
     chosen = PrepareConfig() if config is None else config
     who = Workers(jobs=jobs) if workers is None else workers
+    collection = with_copies(collection, chosen.copies)
     target = _opened_folder(folder, who, collection, None if overwrite else chosen)
     names = list(dict.fromkeys([collection.reference, *collection.names]))
     tasks = _tasks(collection, names, source, target, chosen)
@@ -191,12 +193,12 @@ def _why(done: Outcome, reference: str) -> str:
 
 
 def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) -> _Ensured:
-    return _ensure(folder, _collection(source).load(name), config)
+    return _ensure(folder, _collection(source, config.copies).load(name), config)
 
 
 @functools.lru_cache(maxsize=1)
-def _collection(source: str) -> Collection:
-    return open_collection(source)
+def _collection(source: str, copies: int) -> Collection:
+    return with_copies(open_collection(source), copies)
 
 
 def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> _Ensured:

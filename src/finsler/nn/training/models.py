@@ -17,6 +17,7 @@ from finsler.compute.memory.machine import free_for
 from finsler.data.store import PreparedShape
 from finsler.errors import InputError
 from finsler.nn.cheb_conv import AnisotropicChebConv
+from finsler.nn.learned_drift import LearnedDriftNet
 from finsler.nn.maps import FeatureNet
 from finsler.nn.network import CorrespondenceNet, SmallNet
 from finsler.nn.operators import OperatorStack
@@ -68,6 +69,7 @@ def _chebyshev(kind: type[CorrespondenceNet]) -> Model:
             order=config.order,
             hidden=config.hidden,
             dropout=config.dropout,
+            norm_momentum=config.norm_momentum,
         )
 
     domain: Any = OperatorStack
@@ -102,6 +104,7 @@ _SPECTRA: Any = SpectralDomain
 MODELS: dict[str, Model] = {
     "chebyshev": _chebyshev(CorrespondenceNet),
     "small": _chebyshev(SmallNet),
+    "learned": _chebyshev(LearnedDriftNet),
     "fieldconv": Model(_field_conv, _SUPPORTS),
     "diffusionnet": Model(_diffusion_net, _SPECTRA),
 }

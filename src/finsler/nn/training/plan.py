@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from finsler.data.augment import original
 from finsler.errors import InputError
 from finsler.nn.training.config import TrainConfig
 
@@ -19,8 +20,13 @@ _RISING, _FIRST, _LAST = 0.3, 1 / 25, 1 / 25e4
 
 
 def split(names: Sequence[str], config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the shapes to train on, and of those held out for validation."""
-    used = tuple(names[: config.max_shapes] if config.max_shapes else names)
+    """Names of the shapes to train on, and of those held out for validation.
+
+    Copies stay with the shape that they were made of: none is held out, and none is learned from
+    where its original is held out.
+    """
+    given = [name for name in names if original(name) == name]
+    used = tuple(given[: config.max_shapes] if config.max_shapes else given)
     count = max(1, round(config.validation * len(used))) if config.validation else 0
     if len(used) <= count:
         raise InputError(
@@ -28,9 +34,9 @@ def split(names: Sequence[str], config: TrainConfig) -> tuple[tuple[str, ...], t
             " is left to learn from"
         )
     order = np.random.default_rng(config.seed).permutation(len(used))
-    held_out = set(order[:count].tolist())
-    kept = tuple(name for i, name in enumerate(used) if i not in held_out)
-    return kept, tuple(used[i] for i in sorted(held_out))
+    held_out = tuple(used[i] for i in sorted(order[:count].tolist()))
+    learned = set(used) - set(held_out)
+    return tuple(name for name in names if original(name) in learned), held_out
 
 
 def epoch_batches(names: Sequence[str], config: TrainConfig, epoch: int) -> list[tuple[str, ...]]:

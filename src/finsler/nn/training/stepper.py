@@ -58,6 +58,8 @@ class Objective(nn.Module):
         config, mixed = self.config, self.config.precision == "bf16"
         if config.rotation > 0:
             features = rotate(features, degrees=config.rotation)
+        if config.feature_dropout > 0:
+            features = nn.functional.dropout(features, config.feature_dropout)
         if config.feature_noise > 0:
             features = features + config.feature_noise * torch.randn_like(features)
         # Recorded steps must not find weights that an earlier one has cast.
