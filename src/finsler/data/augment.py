@@ -61,15 +61,19 @@ def with_copies(collection: Collection, copies: int) -> Collection:
     added = [f"{name}{_MARK}{copy}" for copy in range(1, copies + 1) for name in collection.train]
 
     def load(name: str) -> Shape:
-        if name not in known:
-            return collection.load(name)
-        shape = collection.load(original(name))
-        seed = int(bytes_key(name.encode())[:12], 16)
-        mesh = deform(shape.mesh, np.random.default_rng(seed))
-        return dataclasses.replace(shape, name=name, mesh=mesh)
+        given = collection.load(original(name) if name in known else name)
+        return copy_of(given, name)
 
     known = frozenset(added)
     return dataclasses.replace(collection, train=(*collection.train, *added), load=load)
+
+
+def copy_of(shape: Shape, name: str) -> Shape:
+    """The copy of that name; the shape itself where that is its own name."""
+    if shape.name == name:
+        return shape
+    rng = np.random.default_rng(int(bytes_key(name.encode())[:12], 16))
+    return dataclasses.replace(shape, name=name, mesh=deform(shape.mesh, rng))
 
 
 def original(name: str) -> str:

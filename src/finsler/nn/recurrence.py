@@ -197,7 +197,9 @@ def _matrices(operators: OperatorStack, values: Tensor) -> list[Tensor]:
 def _entries(operators: OperatorStack) -> tuple[Tensor, Tensor]:
     """Rows and columns (nnz,) of the entries."""
     counts = operators.indptr.diff()
-    rows = torch.arange(operators.n, device=counts.device).repeat_interleave(counts)
+    vertices = torch.arange(operators.n, device=counts.device)
+    # A known size spares the device's answer, for which a recorded step cannot wait.
+    rows = vertices.repeat_interleave(counts, output_size=len(operators.indices))
     return rows, operators.indices.long()
 
 

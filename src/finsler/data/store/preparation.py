@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from finsler.compute.cluster import Outcome, Workers, run
-from finsler.data.augment import with_copies
+from finsler.data.augment import copy_of, original, with_copies
 from finsler.data.collection import Collection, Shape
 from finsler.data.sets.opening import open_collection
 from finsler.data.store.catalog import Store, entry_path, require_same_store, write_list
@@ -118,10 +118,10 @@ def prepare(
     """
     chosen = PrepareConfig() if config is None else config
     who = Workers(jobs=jobs) if workers is None else workers
-    collection = with_copies(collection, chosen.copies)
+    given, collection = collection, with_copies(collection, chosen.copies)
     target = _opened_folder(folder, who, collection, None if overwrite else chosen)
     names = list(dict.fromkeys([collection.reference, *collection.names]))
-    tasks = _tasks(collection, names, source, target, chosen)
+    tasks = _tasks(given, names, source, target, chosen)
     ended = run(_ensure if source is None else _ensure_named, tasks, who)
     entries, failed = _collect(ended, collection.reference, progress, notify)
     if failed and not skip_failed:
@@ -180,7 +180,9 @@ def _tasks(
             yield name, (target, source, name, config)
             continue
         try:
-            yield name, (target, collection.load(name), config)
+            # Copies are made where they are prepared.
+            known = name if name in collection.names else original(name)
+            yield name, (target, collection.load(known), config, name)
         except (InputError, OSError) as error:
             yield name, error
 
@@ -193,7 +195,7 @@ def _why(done: Outcome, reference: str) -> str:
 
 
 def _ensure_named(folder: str, source: str, name: str, config: PrepareConfig) -> _Ensured:
-    return _ensure(folder, _collection(source, config.copies).load(name), config)
+    return _ensure(folder, _collection(source, config.copies).load(name), config, name)
 
 
 @functools.lru_cache(maxsize=1)
@@ -201,8 +203,9 @@ def _collection(source: str, copies: int) -> Collection:
     return with_copies(open_collection(source), copies)
 
 
-def _ensure(folder: str, shape: Shape, config: PrepareConfig) -> _Ensured:
-    """The entry of a shape: kept, computed, or repaired."""
+def _ensure(folder: str, given: Shape, config: PrepareConfig, name: str) -> _Ensured:
+    """The entry of a shape, or of its copy of that name: kept, computed, or repaired."""
+    shape = copy_of(given, name)
     key = key_of(shape, config)
     path = entry_path(location(folder), key)
     outcome = "computed"
