@@ -45,7 +45,8 @@ COMMANDS = {
     " reference.",
     "maps": "Match all shapes of a store with a network that learned maps.",
     "evaluate": "Score predicted correspondences by the Princeton protocol.",
-    "benchmark": "Measure a method on the pairs of a collection, as published tables do.",
+    "benchmark": "Measure a method on the pairs of a collection, as published tables do and more"
+    " strictly.",
     "reproduce": "Make a table of the paper: prepare, train every method with every seed, and"
     " evaluate.",
     "match": "Match meshes: descriptors or a trained network, functional maps, ZoomOut.",
