@@ -1,5 +1,6 @@
 """Sets of the published tables: layouts, splits, pairs, and ground truth of any pair."""
 
+import json
 import os
 import shutil
 
@@ -251,6 +252,23 @@ def test_a_pack_with_foreign_points_is_refused(tmp_path):
     np.savez(tmp_path / "bad.npz", **{**arrays, "points": arrays["points"] + 40})
     with pytest.raises(InputError, match="a point of a is no vertex"):
         packed(tmp_path / "bad.npz")["a"]
+
+
+def test_packs_of_the_first_format_are_read(tmp_path):
+    fakesets.remeshed(tmp_path / "mine", ["a", "b"])
+    pack(open_collection(tmp_path), tmp_path / "pack.npz")
+    with np.load(tmp_path / "pack.npz") as file:
+        arrays = dict(file)
+    about = json.loads(str(arrays["about"]))
+    for name in ("families", "pairs", "every_pair", "ends"):
+        del about[name]
+    for name in ("points", "point_counts", "bridges", "bridge_counts"):
+        del arrays[name]
+    arrays["about"] = np.array(json.dumps({**about, "version": 1}))
+    np.savez(tmp_path / "old.npz", **arrays)
+    old = packed(tmp_path / "old.npz")
+    # Truth is that of the labels then: each point once.
+    assert old["a"].points is None and len(old.truth(old["a"], old["b"])) == 31
 
 
 @pytest.mark.skipif(not REAL, reason="FINSLER_DATA names no folder")

@@ -113,7 +113,7 @@ class TestPack:
         np.savez(path, **{**arrays, "about": np.array("{}")})
         with pytest.raises(finsler.InputError, match="damaged"):
             packed(path)
-        text = str(arrays["about"]).replace('"version": 1', '"version": 99')
+        text = str(arrays["about"]).replace('"version": 2', '"version": 99')
         np.savez(path, **{**arrays, "about": np.array(text)})
         with pytest.raises(finsler.InputError, match="format 99"):
             packed(path)
