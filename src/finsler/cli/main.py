@@ -43,7 +43,8 @@ COMMANDS = {
     "prepare": "Compute operators, descriptors and labels for every shape of a collection.",
     "train": "Train a network that names, for each vertex, the corresponding vertex of the"
     " reference.",
-    "maps": "Match all shapes of a store with a network that learned maps.",
+    "maps": "Match every two shapes of a store, both ways, and measure the maps where the truth is"
+    " known.",
     "evaluate": "Score predicted correspondences by the Princeton protocol.",
     "benchmark": "Measure a method on the pairs of a collection, as published tables do and more"
     " strictly.",

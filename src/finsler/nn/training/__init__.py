@@ -3,6 +3,8 @@
 from finsler.nn.training.checkpoint import About, Checkpoint, load_model, save_checkpoint
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.loop import train
+from finsler.nn.training.map_prediction import MapModel
+from finsler.nn.training.maps import train_maps
 from finsler.nn.training.models import MODELS, Domain, Model
 from finsler.nn.training.plan import learning_rate
 from finsler.nn.training.prediction import predict
@@ -15,6 +17,7 @@ __all__ = [
     "Checkpoint",
     "Domain",
     "GraphStepper",
+    "MapModel",
     "Model",
     "Sample",
     "Samples",
@@ -26,4 +29,5 @@ __all__ = [
     "predict",
     "save_checkpoint",
     "train",
+    "train_maps",
 ]

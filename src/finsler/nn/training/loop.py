@@ -57,8 +57,7 @@ def train(
         `last.safetensors`, and `best.safetensors`: the weights of the epoch with the most exact
         matches on the shapes held out by `validation`, or without those on the test shapes.
     config : TrainConfig, optional
-        With the objective "maps" the network is trained by
-        [`train_maps`][finsler.nn.training.maps.train_maps].
+        With the objective "maps" this is [`train_maps`][finsler.nn.training.train_maps].
     restart : bool
         Delete the run in the folder.
     on_step, on_epoch, notify : callable
