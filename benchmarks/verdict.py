@@ -23,7 +23,8 @@ from finsler.data import Shape, synthetic_collection
 from finsler.data.partial import cut
 from finsler.matching import Verdict, describe, refine, verdict
 from finsler.matching.candidates import candidates
-from finsler.matching.refine import last_step, points_of
+from finsler.matching.points import points_of
+from finsler.matching.refine import last_step
 from finsler.matching.surfaces import principal_features
 from finsler.mesh import TriMesh, surface_area
 from finsler.typing import BoolArray, FloatArray, IntArray

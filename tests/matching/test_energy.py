@@ -5,8 +5,8 @@ import pytest
 
 import finsler
 from finsler.matching.energy import Candidate, MapEnergy
+from finsler.matching.points import points_of
 from finsler.matching.quality import distance_change
-from finsler.matching.refine import points_of
 from finsler.matching.surfaces import DescribedSurface, UnitSurface
 
 

@@ -11,13 +11,14 @@ from finsler.matching.learned import LearnedMap, learned_map
 from finsler.matching.match import Match, match
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.pairs import Matcher, choose_pairs
+from finsler.matching.points import Refined
 from finsler.matching.quality import (
     confidence,
     cycle_distances,
     expected_errors,
     orientation_share,
 )
-from finsler.matching.refine import Refined, refine
+from finsler.matching.refine import refine
 from finsler.matching.verdict import Verdict, verdict
 
 __all__ = [

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from finsler.matching.energy import Candidate, MapEnergy
 from finsler.matching.functional import functional_map
-from finsler.matching.refine import Points, Step, basis_sizes, points_of, sampled, zoom
+from finsler.matching.points import Points, Step, points_of, sampled
+from finsler.matching.refine import basis_sizes, zoom
 from finsler.matching.surfaces import DescribedSurface
 from finsler.typing import FloatArray
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.functional import vertex_map
+from finsler.matching.points import Points
 from finsler.matching.quality import distance_change, orientation_share
-from finsler.matching.refine import Points
 from finsler.matching.surfaces import DescribedSurface
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -73,7 +73,7 @@ class MapEnergy:
             faces = faces[np.sort(rng.choice(len(faces), _FACES, replace=False))]
         used, corners = np.unique(faces, return_inverse=True)
         assert whole_1.features is not None and whole_2.features is not None
-        points = Points(whole_1.basis[used], whole_1.weights[used], whole_1.features[used])
+        points = Points(whole_1.basis[used], whole_1.weights[used], used, whole_1.features[used])
         patch = TriMesh(first.mesh.vertices[used], corners.reshape(-1, 3))
         other = whole_2.features[rng.integers(0, len(whole_2.features), len(used))]
         typical = float(((whole_1.features[used] - other) ** 2).sum(axis=1).mean())

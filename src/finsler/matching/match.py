@@ -13,20 +13,12 @@ from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.errors import InputError
 from finsler.matching.candidates import candidates
 from finsler.matching.descriptions import described, read_described
+from finsler.matching.elastic import ROUGH, bend_and_zoom
 from finsler.matching.functional import embeddings, pull_back
 from finsler.matching.nearest import nearest_rows
+from finsler.matching.points import Refined, points_of
 from finsler.matching.quality import confidence, cycle_distances, expected_errors
-from finsler.matching.refine import (
-    SAMPLES,
-    Refined,
-    basis_sizes,
-    checked_trust,
-    last_step,
-    points_of,
-    refine,
-    sampled,
-    zoom,
-)
+from finsler.matching.refine import basis_sizes, checked_trust, elastic_steps, refine
 from finsler.matching.surfaces import (
     DescribedSurface,
     UnitSurface,
@@ -46,7 +38,7 @@ __all__ = ["Match", "match"]
 
 # Directions of the histograms that are kept.
 _FEATURES = 64
-_STEP = 20
+_STEP = 40
 # First size for maps that are given: they are worse than those from descriptors here and there, but
 # right in the large.
 _LEARNED = 40
@@ -63,7 +55,7 @@ class Match:
     map_12 : (n_1,)
         Vertex of mesh 2 for each vertex of mesh 1.
     map_21 : (n_2,)
-        Vertex of mesh 1 for each vertex of mesh 2, refined separately; for parts and maps that were
+        Vertex of mesh 1 for each vertex of mesh 2, refined together with map_12; for maps that were
         kept, that of the adjoint of the same functional map.
     expected : (n_1,)
         Expected error in units of √area (of mesh 2 where mesh 1 is a part), see
@@ -113,7 +105,8 @@ def match(
 ) -> Match:
     """Find the vertex of mesh 2 for each vertex of mesh 1; components and holes are allowed.
 
-    Functional maps from descriptors are candidates; ZoomOut refines the one of least energy.
+    Functional maps from descriptors are candidates. The one of least energy is refined by ZoomOut,
+    while mesh 1 is bent towards mesh 2 along the map.
 
     Parameters
     ----------
@@ -159,9 +152,8 @@ def match(
         bases = pair.bases(size, operator)
         progress("refinement")
         refined = _refine_initial(pair, *pair.between_units(initial, trust), bases, keep, seed)
-    progress("way back")
-    map_21 = _reverse(refined, *bases, adjoint=keep or partial, seed=seed)
-    return pair.as_given(_measure(pair, refined, map_21, bases))
+    progress("verdict")
+    return pair.as_given(_measure(pair, refined, _way_back(refined, *bases), bases))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,31 +256,38 @@ def _match_descriptors(
     ranked = candidates(first, second, *features, partial=partial, seed=seed)
     start = ranked[0].functional
     progress("refinement")
-    whole_1, whole_2 = points_of(bases[0]), points_of(bases[1])
+    whole = points_of(bases[0], features[0]), points_of(bases[1], features[1])
     rng = np.random.default_rng(seed)
-    steps = basis_sizes(*bases, first=start.shape[1], step=_STEP, partial=partial)
-    some = sampled(whole_1, SAMPLES, rng), sampled(whole_2, SAMPLES, rng)
-    return last_step(zoom(start, *some, steps), whole_1, whole_2), bases
+    sizes = basis_sizes(*bases, first=start.shape[1], step=_STEP, partial=partial)
+    meshes, steps = (first.mesh, second.mesh), elastic_steps(sizes)
+    refined = bend_and_zoom(start, meshes, whole, steps, rng, first_weight=ROUGH, partial=partial)
+    return refined, bases
 
 
 def _refine_initial(
     pair: _Pair, start: IntArray, weights: FloatArray, bases: Bases, keep: bool, seed: int
 ) -> Refined:
     if not keep:
-        return refine(start, *bases, first=_LEARNED, trust=weights, partial=pair.partial, seed=seed)
+        return refine(
+            start,
+            *bases,
+            first=_LEARNED,
+            step=_STEP,
+            trust=weights,
+            partial=pair.partial,
+            seed=seed,
+            meshes=(pair.unit_1.mesh, pair.unit_2.mesh),
+        )
     vectors = bases[0].eigenvectors, bases[1].eigenvectors
     return Refined(start, pull_back(start, *vectors, np.asarray(bases[0].mass)))
 
 
-def _reverse(
-    refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum, *, adjoint: bool, seed: int
-) -> IntArray:
-    """From 2 to 1: nearest in the same embedding, and from there refined separately."""
+def _way_back(refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum) -> IntArray:
+    """From 2 to 1: that of the refinement, or for a map that is kept nearest in its embedding."""
+    if refined.map_21 is not None:
+        return refined.map_21
     here, there = embeddings(refined.functional, spectrum_1.eigenvectors, spectrum_2.eigenvectors)
-    start = nearest_rows(there, here)
-    if adjoint:
-        return start
-    return refine(start, spectrum_2, spectrum_1, first=60, step=_STEP, seed=seed).map_12
+    return nearest_rows(there, here)
 
 
 def _measure(pair: _Pair, refined: Refined, map_21: IntArray, bases: Bases) -> Match:

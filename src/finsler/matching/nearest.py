@@ -1,15 +1,18 @@
-"""Nearest rows in many dimensions, by brute force."""
+"""Nearest rows in many dimensions, by brute force, or among few that are near in some of them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
 from finsler.typing import IntArray
 
 # Inner products that are held at once.
 _CELLS = 2**24
+# Queries whose few points are gathered at once.
+_BLOCK = 512
 
 
 def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) -> IntArray:
@@ -44,4 +47,34 @@ def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) ->
         product = q[start : start + block] @ p.T
         product -= half
         nearest[start : start + block] = product.argmax(axis=1)
+    return nearest
+
+
+def nearest_of_few(
+    near_queries: NDArray[np.floating],
+    near_points: NDArray[np.floating],
+    queries: NDArray[np.floating],
+    points: NDArray[np.floating],
+    count: int,
+) -> IntArray:
+    """The nearest row of `points`, among the `count` whose `near_points` are nearest.
+
+    A search tree finds those in the few dimensions of `near_queries` (q, e) and `near_points`
+    (p, e); the rows (q, d) and (p, d) of all dimensions are compared for them only.
+
+    Examples
+    --------
+    >>> near, rows = np.array([[0.0], [1.0], [9.0]]), np.array([[5.0], [6.0], [7.0]])
+    >>> nearest_of_few(near[:1], near, rows[2:], rows, 2).tolist()  # not 2, which is far off
+    [1]
+    """
+    chosen = cKDTree(near_points).query(near_queries, k=min(count, len(points)), workers=-1)[1]
+    chosen = chosen.reshape(len(queries), -1)
+    half = 0.5 * np.einsum("pd,pd->p", points, points)
+    nearest = np.empty(len(queries), dtype=np.int64)
+    for start in range(0, len(queries), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        few = chosen[block]
+        product = np.matmul(points[few], queries[block, :, None])[:, :, 0] - half[few]
+        nearest[block] = np.take_along_axis(few, product.argmax(axis=1)[:, None], axis=1)[:, 0]
     return nearest

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum
-from finsler.matching.refine import Refined
+from finsler.matching.points import Refined
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh

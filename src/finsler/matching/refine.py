@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
+from finsler.matching.elastic import bend_and_zoom
 from finsler.matching.functional import embeddings, pull_back, vertex_map
 from finsler.matching.nearest import nearest_rows
+from finsler.matching.points import Points, Refined, Step, points_of, sampled
 from finsler.mesh.arguments import checked_map, real_array
-from finsler.typing import FloatArray, IntArray
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import FloatArray
 
 # Vertices of each surface that take part before the last step.
 SAMPLES = 5000
-
-
-@dataclass(frozen=True, eq=False)
-class Refined:
-    """A vertex map (n_1,) from surface 1 to surface 2, and its functional map (k_1, k_2)."""
-
-    map_12: IntArray
-    functional: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Some vertices of a surface: basis (p, k), weights (p,) that sum to an area, features."""
-
-    basis: FloatArray
-    weights: FloatArray
-    features: NDArray[Any] | None = None
-
-
-@dataclass(frozen=True)
-class Step:
-    """Sizes of the functional map after a step, and the weight of the features during it."""
-
-    size_1: int
-    size_2: int
-    weight: float = 0.0
 
 
 def refine(
@@ -57,11 +32,14 @@ def refine(
     partial: bool = False,
     samples: int = SAMPLES,
     seed: int = 0,
+    meshes: tuple[TriMesh, TriMesh] | None = None,
 ) -> Refined:
     """Refine a vertex map, from wherever it comes, by ZoomOut (Melzi et al. 2019).
 
     In turn, the functional map C = Φ_1⁺ Φ_2[map_12] is read off the vertex map in bases of
-    growing size, and the vertex map off the functional map, as nearest neighbours.
+    growing size, and the vertex map off the functional map, as nearest neighbours. With the meshes,
+    surface 1 is bent along the map, and partners are near in position and normal too: that keeps
+    more of what is right, and gives the way back as well.
 
     Parameters
     ----------
@@ -70,20 +48,23 @@ def refine(
     spectrum_1, spectrum_2 : Spectrum
         Bases of the same operator; all of their functions are used in the end.
     first, step : int
-        Size of the first functional map, and how much each next one is larger.
+        Size of the first functional map, and how much each next one is larger. A map that is right
+        already keeps more with a large first size.
     trust : (n_1,), optional
         Weight of each vertex in the first functional map, times its area; equal by default.
     partial : bool
-        DescribedSurface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
+        Surface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
     samples : int
         Vertices of each surface that take part before the last step, drawn by area.
     seed : int
         Of the draw.
+    meshes : (TriMesh, TriMesh), optional
+        The two surfaces, in the unit of the bases.
 
     Raises
     ------
     InputError
-        A map that does not fit the bases, trust below 0 or all 0, or sizes below 1.
+        A map or a mesh that does not fit the bases, trust below 0 or all 0, or sizes below 1.
 
     Examples
     --------
@@ -104,8 +85,26 @@ def refine(
     weights = whole_1.weights * checked_trust(trust, len(start))
     functional = pull_back(start, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], weights)
     rng = np.random.default_rng(seed)
+    if meshes is not None:
+        _require_meshes(meshes, len(whole_1.weights), len(whole_2.weights))
+        whole = whole_1, whole_2
+        return bend_and_zoom(functional, meshes, whole, elastic_steps(sizes), rng, partial=partial)
     some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
     return last_step(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
+
+
+def elastic_steps(sizes: Sequence[Step]) -> list[Step]:
+    """The first and the last size once more: the surface is bent before the map grows."""
+    return [sizes[0], *sizes, sizes[-1]]
+
+
+def _require_meshes(meshes: tuple[TriMesh, TriMesh], n_1: int, n_2: int) -> None:
+    given = tuple(mesh.n_vertices for mesh in meshes)
+    if given != (n_1, n_2):
+        raise InputError(
+            f"the meshes have {given[0]} and {given[1]} vertices, the bases {n_1} and {n_2}; give"
+            " the meshes that the bases belong to"
+        )
 
 
 def zoom(
@@ -151,23 +150,6 @@ def basis_sizes(
     top = spectrum_2.eigenvalues[np.array(full) - 1]
     ranks = np.searchsorted(spectrum_1.eigenvalues, top, side="right")
     return [Step(max(int(r), 2), k) for r, k in zip(ranks, full, strict=True)]
-
-
-def points_of(spectrum: Spectrum, features: NDArray[Any] | None = None) -> Points:
-    """All vertices of a surface."""
-    return Points(spectrum.eigenvectors, np.asarray(spectrum.mass), features)
-
-
-def sampled(points: Points, count: int, rng: np.random.Generator) -> Points:
-    """At most `count` points, drawn by weight; equal weights then."""
-    if len(points.weights) <= count:
-        return points
-    total = points.weights.sum()
-    chosen = np.sort(
-        rng.choice(len(points.weights), count, replace=False, p=points.weights / total)
-    )
-    features = None if points.features is None else points.features[chosen]
-    return Points(points.basis[chosen], np.full(count, total / count), features)
 
 
 def checked_trust(trust: ArrayLike | None, n_1: int) -> FloatArray:
