@@ -15,7 +15,7 @@ from finsler.data import open_collection, pack
 from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
 from finsler.evaluation import SurfaceDistances
-from finsler.evaluation.benchmark import PairSample, choose_sample, summarize_pairs
+from finsler.evaluation.benchmark import MapSource, PairSample, choose_sample, summarize_pairs
 from finsler.mesh import write_mesh
 
 NAMES = ("a", "b", "c")
@@ -175,6 +175,14 @@ def test_matching_small_shapes(command, tmp_path):
     assert sorted(path.name for path in (out / "plain" / "shapes").iterdir()) == [
         *("one.npz", "two.npz"),
     ]
+
+
+def test_results_of_other_code_are_not_kept(monkeypatch):
+    source = MapSource()
+    before = source.record()["code"]
+    assert len(before) == 16 and before == source.record()["code"]
+    monkeypatch.setattr("finsler.evaluation.benchmark.measuring._code_key", lambda network: "new")
+    assert source.record()["code"] == "new" and "code" not in MapSource(folder="x").record()
 
 
 def test_samples_stand_for_all_pairs():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import finsler
 from finsler.compute.batch import Row, ensure_result
 from finsler.data.collection import Collection, Shape
 from finsler.data.variants import require_variant, vary
@@ -146,7 +147,12 @@ class MapSource:
             return {"method": self.label}
         model = self.matcher.model
         network = None if model is None else bytes_key(read_bytes(model))
-        return {"method": self.label, **self.matcher.record(), "network": network}
+        return {
+            "method": self.label,
+            **self.matcher.record(),
+            "network": network,
+            "code": _code_key(model is not None),
+        }
 
     def stored(
         self, pair: tuple[str, str], sizes: tuple[int, int]
@@ -175,6 +181,15 @@ class MapSource:
         except InputError:
             # The way back fails as a pair of its own.
             return there, None
+
+
+@functools.cache
+def _code_key(network: bool) -> str:
+    """A hash of the code that matches: results of another version of it are not kept."""
+    root = Path(finsler.__file__).parent
+    folders = ("matching", "nn") if network else ("matching",)
+    paths = [path for name in folders for path in sorted((root / name).rglob("*.py"))]
+    return bytes_key(b"".join(path.read_bytes() for path in paths))[:16]
 
 
 def _read_map(folder: str, pair: tuple[str, str]) -> IntArray | None:
@@ -246,7 +261,7 @@ class Trial:
 
 def describe_shape(path: str, mesh: TriMesh, matcher: Matcher) -> Row:
     """Describe a mesh into the cache of the matcher; how long it took is kept in a file."""
-    config = {"format": _FORMAT, **matcher.record()}
+    config = {"format": _FORMAT, **matcher.record(), "code": _code_key(False)}
     key = content_key(config, (mesh.vertices, mesh.faces))
 
     def compute() -> tuple[dict[str, Any], list[str]]:
