@@ -60,7 +60,8 @@ class FeatureNet(nn.Module):
 
     def forward(self, features: Tensor, operators: OperatorStack) -> Tensor:
         """Features (n, out_channels) of descriptors (n, in_channels)."""
-        x = self.first(features)
+        # Sums over blocks keep the precision of the input where products have less.
+        x = self.first(features).to(features.dtype)
         found = [x]
         blocks = zip(self.convolutions, self.norms, self.mixers, strict=True)
         for convolution, norm, mixer in blocks:

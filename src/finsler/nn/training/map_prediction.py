@@ -131,17 +131,17 @@ def read_out(one: Described, other: Described) -> dict[str, PairMap]:
     - spectral: the functional map of that, and nearest in the bases that it aligns (Cao et al.
       2023);
     - zoomed: the same in bases of growing size (ZoomOut, Melzi et al. 2019);
-    - joint: nearest in aligned bases and in features at once, a few times over.
+    - joint: from there, nearest in aligned bases and in features at once, a few times over.
     """
-    there = nearest(one.features, other.features)
-    back = nearest(other.features, one.features)
-    ways = {"features": (there, back)}
-    steps = (_spectral_map, _zoomed_map, _joint_map)
-    for name, step in zip(READ_OUTS[1:], steps, strict=True):
-        ways[name] = step(one, other, there), step(other, one, back)
+    sides = (one, other), (other, one)
+    near = [nearest(here.features, there.features) for here, there in sides]
+    spectral = [_spectral_map(*side, start) for side, start in zip(sides, near, strict=True)]
+    zoomed = [_zoomed_map(*side, start) for side, start in zip(sides, near, strict=True)]
+    joint = [_joint_map(*side, start) for side, start in zip(sides, zoomed, strict=True)]
+    ways = dict(zip(READ_OUTS, (near, spectral, zoomed, joint), strict=True))
     return {
-        name: PairMap(*maps, map_energy(one.shape, other.shape, *maps))
-        for name, maps in ways.items()
+        name: PairMap(there, back, map_energy(one.shape, other.shape, there, back))
+        for name, (there, back) in ways.items()
     }
 
 

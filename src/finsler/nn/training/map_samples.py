@@ -88,20 +88,19 @@ class MapShape:
 
 
 def input_features(shape: PreparedShape, waves: int) -> NDArray[np.float32]:
-    """The descriptor with rows of length √c where it is SHOT, beside wave signatures less 1."""
+    """The descriptor with rows of length √c where it is SHOT, beside 2 ln((1 + WKS) / 2).
+
+    On a surface of area 1 wave signatures are about 1, and many times larger at its ends.
+    """
     given = shape.features * (
         np.sqrt(shape.features.shape[1]) if shape.features.shape[1] > 3 else 1
     )
     if not waves:
         return np.ascontiguousarray(given, dtype=np.float32)
-    none = np.zeros(len(shape.eigenvalues))
-    spectrum = Spectrum(
-        shape.eigenvalues,
-        shape.eigenvectors.astype(np.float64),
-        shape.mass.astype(np.float64),
-        none,
-    )
-    return np.concatenate([given, wks(spectrum, count=waves) - 1.0], axis=1, dtype=np.float32)
+    vectors, mass = shape.eigenvectors.astype(np.float64), shape.mass.astype(np.float64)
+    pairs = Spectrum(shape.eigenvalues, vectors, mass, np.zeros(len(shape.eigenvalues)))
+    waved = 2.0 * np.log((1.0 + wks(pairs, count=waves)) / 2.0)
+    return np.concatenate([given, waved], axis=1, dtype=np.float32)
 
 
 class MapShapes:
