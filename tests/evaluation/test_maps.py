@@ -8,7 +8,12 @@ import pytest
 
 from finsler import RandersMetric, TriMesh, primitives, randers_distance
 from finsler.errors import InputError
-from finsler.evaluation import SurfaceDistances, score_map
+from finsler.evaluation import (
+    DistancesOnDemand,
+    SurfaceDistances,
+    reference_distances,
+    score_map,
+)
 
 
 def slow_area(mesh):
@@ -138,6 +143,21 @@ def test_bad_meshes_are_measured_all_the_same():
     lonely = score_map(bad, bad, truth, np.full(n + 2, n + 1))
     assert np.isfinite(lonely.along_edges).all() and np.isfinite(lonely.fast_marching).all()
     assert "another component" in lonely.notes[0]
+
+
+def test_a_reference_with_three_faces_at_an_edge_is_measured():
+    mesh = primitives.bumpy_sphere(3)
+    n, (a, b, _) = mesh.n_vertices, mesh.faces[0]
+    fin = TriMesh(
+        np.concatenate([mesh.vertices, 1.1 * mesh.vertices[[a]]]),
+        np.concatenate([mesh.faces, [[a, b, n]]]),
+    )
+    with_fin, without = reference_distances(fin), reference_distances(mesh)
+    far = with_fin.matrix[:n, :n] * np.sqrt(with_fin.area)
+    assert np.isfinite(with_fin.matrix).all()
+    assert np.abs(far - without.matrix * np.sqrt(without.area)).max() < 0.06 * without.diameter
+    some = DistancesOnDemand(fin).between([0, 5], [7, n])
+    assert np.allclose(some, with_fin.between([0, 5], [7, n]), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from finsler.analysis.eikonal import Eikonal
 from finsler.errors import InputError
-from finsler.mesh.arguments import checked_map
+from finsler.mesh.arguments import checked_map, vertex_set
 from finsler.mesh.measures import surface_area
 from finsler.mesh.repair import repair
 from finsler.mesh.topology import edges
@@ -91,6 +91,12 @@ class SurfaceDistances:
         longest = front.geometry[:, :, [0, 5, 6]].max(axis=(1, 2))
         np.maximum.at(slack, front.mesh.faces, _SLACK * longest[:, None])
         return np.asarray(front_distances(*fixed, front.trust, slack, number[a], number[b]))
+
+    def fast_marching_rows(self, sources: ArrayLike) -> FloatArray:
+        """The same from each source to all vertices, (s, n), in units of the mesh."""
+        points = vertex_set(sources, self.mesh.n_vertices)
+        number, unit = self.sound[1], np.sqrt(self.area)
+        return np.stack([unit * self._front.distance(number[[v]])[number] for v in points])
 
     def _checked(self, sources: ArrayLike, targets: ArrayLike) -> tuple[IntArray, IntArray]:
         n, count = self.mesh.n_vertices, np.size(sources)
