@@ -10,7 +10,6 @@ import pytest
 
 import fakesets
 from finsler import primitives
-from finsler.cli.main import main
 from finsler.data import open_collection, pack
 from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
@@ -19,21 +18,6 @@ from finsler.evaluation.benchmark import MapSource, PairSample, choose_sample, s
 from finsler.mesh import write_mesh
 
 NAMES = ("a", "b", "c")
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["finsler", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
 
 
 @pytest.fixture
@@ -59,10 +43,10 @@ def rows_of(folder):
         return {(r["variant"], r["shape_1"], r["shape_2"]): r for r in csv.DictReader(file)}
 
 
-def test_true_maps_have_no_error(command, fake, tmp_path):
+def test_true_maps_have_no_error(finsler_command, fake, tmp_path):
     out = tmp_path / "out"
     arguments = ("benchmark", f"folder:{fake.folder}", "--maps", tmp_path / "maps", "-o", out)
-    code, told, _ = command(*arguments, "-j", 1)
+    code, told, _ = finsler_command(*arguments, "-j", 1)
     assert code == 0 and "| plain | literature | 9 | 0.00 |" in told
     results = json.loads((out / "results.json").read_text())
     (summary,) = results["summaries"]
@@ -75,17 +59,17 @@ def test_true_maps_have_no_error(command, fake, tmp_path):
     assert {row["outcome"] for row in rows_of(out).values()} == {"computed"}
     page = (out / "report.html").read_text()
     assert "The worst pairs" in page and "WebGL" in page
-    assert command(*arguments, "-j", 1)[0] == 0
+    assert finsler_command(*arguments, "-j", 1)[0] == 0
     assert {row["outcome"] for row in rows_of(out).values()} == {"kept"}
 
 
-def test_bad_maps_fail_singly(command, fake, tmp_path):
+def test_bad_maps_fail_singly(finsler_command, fake, tmp_path):
     folder, out = tmp_path / "maps", tmp_path / "out"
     (folder / "a__b.npz").unlink()
     np.save(folder / "b__c.npy", np.arange(41))
     fakesets.numbers(folder / "c__a.txt", [42] * 42)
     (folder / "c__b.txt").write_text("1\nx\n")
-    code, told, err = command(
+    code, told, err = finsler_command(
         *("benchmark", f"folder:{fake.folder}", "--maps", folder, "-o", out, "-j", 1, "--json")
     )
     report = json.loads(told)
@@ -100,13 +84,13 @@ def test_bad_maps_fail_singly(command, fake, tmp_path):
     # What is put right is measured by the next run, and the rest is kept.
     np.savez(folder / "a__b.npz", map_12=np.zeros(42, dtype=int))
     again = ("benchmark", f"folder:{fake.folder}", "--maps", folder, "-o", out, "-j", 1)
-    assert command(*again)[0] == 1
+    assert finsler_command(*again)[0] == 1
     rows = rows_of(out)
     assert rows["plain", "a", "b"]["outcome"] == "computed"
     assert rows["plain", "a", "c"]["outcome"] == "kept"
 
 
-def test_figures_are_those_of_the_pairs(command, fake, tmp_path):
+def test_figures_are_those_of_the_pairs(finsler_command, fake, tmp_path):
     rng = np.random.default_rng(0)
     collection = open_collection(f"folder:{fake.folder}")
     expected = {"literature": [], "strict": []}
@@ -124,7 +108,7 @@ def test_figures_are_those_of_the_pairs(command, fake, tmp_path):
                 points = np.unique(points, axis=0)
                 strict = distances.fast_marching(points[:, 1], there[points[:, 0]])
                 expected["strict"].append(strict)
-    _, told, _ = command(
+    _, told, _ = finsler_command(
         *("benchmark", f"folder:{fake.folder}", "--maps", tmp_path / "maps"),
         *("-o", tmp_path / "out", "-j", 1, "--json"),
     )
@@ -139,9 +123,9 @@ def test_figures_are_those_of_the_pairs(command, fake, tmp_path):
         assert summary[name]["auc"] == pytest.approx(area, rel=1e-5)
 
 
-def test_variants_and_packs(command, fake, tmp_path):
+def test_variants_and_packs(finsler_command, fake, tmp_path):
     pack(open_collection(f"folder:{fake.folder}"), tmp_path / "pack.npz")
-    code, told, _ = command(
+    code, told, _ = finsler_command(
         *("benchmark", f"pack:{tmp_path / 'pack.npz'}", "--maps", tmp_path / "maps"),
         *("--variant", "mirrored", "--variant", "rescaled", "--variant", "decimated"),
         *("--pairs", 2, "--seed", 5, "-o", tmp_path / "out", "-j", 1, "--json"),
@@ -157,7 +141,7 @@ def test_variants_and_packs(command, fake, tmp_path):
     assert report["variants"]["mirrored"] == "the second shape mirrored"
 
 
-def test_matching_small_shapes(command, tmp_path):
+def test_matching_small_shapes(finsler_command, tmp_path):
     """The matcher itself, each shape described once."""
     folder = tmp_path / "balls"
     (folder / "off").mkdir(parents=True)
@@ -167,7 +151,7 @@ def test_matching_small_shapes(command, tmp_path):
         write_mesh(folder / "off" / f"{name}.off", ball)
         fakesets.numbers(folder / "corres" / f"{name}.vts", np.arange(ball.n_vertices) + 1)
     out = tmp_path / "out"
-    code, told, _ = command("benchmark", folder, "-o", out, "-j", 1, "-k", 40, "--json")
+    code, told, _ = finsler_command("benchmark", folder, "-o", out, "-j", 1, "-k", 40, "--json")
     summary = json.loads(told)["summaries"][0]
     assert code == 0 and summary["measured"] == 4
     assert summary["strict"]["mean"] < 1.0 and summary["seconds_pair"] > 0.0
@@ -241,8 +225,8 @@ def test_own_pairs_weigh_as_in_the_whole():
         (["--shapes", "train"], "has no pair among the 0 shapes"),
     ],
 )
-def test_wrong_options(command, fake, tmp_path, options, sentence):
-    code, _, err = command(
+def test_wrong_options(finsler_command, fake, tmp_path, options, sentence):
+    code, _, err = finsler_command(
         "benchmark", f"folder:{fake.folder}", "-o", tmp_path / "out", "-j", 1, *options
     )
     assert code == 2 and sentence in err and err.count("\n") == 1

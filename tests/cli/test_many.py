@@ -12,7 +12,6 @@ import pytest
 import finsler
 from finsler import TriMesh, primitives
 from finsler.cli.cluster_options import say_notes
-from finsler.cli.main import main
 from finsler.compute.cluster import Workers, opened
 from finsler.data.meshes import open_meshes
 from finsler.evaluation import DistancesOnDemand, reference_distances
@@ -20,23 +19,6 @@ from finsler.matching.pairs import choose_pairs
 from finsler.storage.hashing import content_key
 
 FACES = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
-
-
-@pytest.fixture
-def finsler_command(monkeypatch, capsys):
-    """Run the command; its exit code, and what it says on both channels."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["finsler", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
 
 
 @pytest.fixture
