@@ -25,7 +25,7 @@ from finsler.matching import Verdict, describe, refine, verdict
 from finsler.matching.candidates import candidates
 from finsler.matching.points import points_of
 from finsler.matching.refine import last_step
-from finsler.matching.surfaces import principal_features
+from finsler.matching.summaries import principal_features
 from finsler.mesh import TriMesh, surface_area
 from finsler.typing import BoolArray, FloatArray, IntArray
 
@@ -66,7 +66,7 @@ def moved(first: Shape, second: Shape, points: FloatArray, motion: Motion) -> In
 def refined_candidates(first: Shape, second: Shape) -> Iterator[tuple[IntArray, IntArray]]:
     """Maps both ways of all candidates of the matcher, that of least energy first."""
     a, b = (describe(shape.mesh, k=120) for shape in (first, second))
-    features = principal_features(a.features(), b.features(), 64)
+    features = principal_features(a.histograms, b.histograms, 64)
     whole = points_of(a.spectrum), points_of(b.spectrum)
     for candidate in candidates(a, b, *features):
         start = last_step(candidate.functional, *whole).map_12

@@ -60,13 +60,13 @@ def test_part_is_described_in_the_unit_of_the_whole(meshes, both):
 
 
 def test_unequal_radii_are_compared_at_the_smaller(both, monkeypatch):
-    assert both[0].radius == histogram_radius(362) == 0.18
+    assert both[0].histograms.radius == histogram_radius(362) == 0.18
     monkeypatch.setattr(surfaces, "_NEIGHBORS", 20)
     fine = describe(both[0].mesh, k=40)
-    assert fine.radius == histogram_radius(362) < 0.18
+    assert fine.histograms.radius == histogram_radius(362) < 0.18
     same_fine, again = comparable(fine, both[1], 40)
-    assert same_fine is fine and again.radius == fine.radius
-    assert not np.array_equal(again.shot[1], both[1].shot[1])
+    assert same_fine is fine and again.histograms.radius == fine.histograms.radius
+    assert not np.array_equal(again.histograms.scores, both[1].histograms.scores)
     assert (match(fine, both[1]).map_12 == np.arange(362)).mean() > 0.9
 
 

@@ -7,7 +7,6 @@ import finsler
 from finsler.matching.energy import Candidate, MapEnergy
 from finsler.matching.points import points_of
 from finsler.matching.quality import distance_change
-from finsler.matching.surfaces import DescribedSurface, UnitSurface
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +16,9 @@ def energy():
     area = finsler.mesh.surface_area(mesh)
     mesh = finsler.TriMesh(mesh.vertices / np.sqrt(area), mesh.faces)
     spectrum = finsler.spectrum(finsler.lbo(mesh), 40)
-    unit = UnitSurface.of(mesh)
-    surface = DescribedSurface(unit, spectrum, (), np.zeros((mesh.n_vertices, 0)), 0.18)
+    surface = finsler.describe(mesh, k=40)
     points = points_of(spectrum, mesh.vertices.astype(np.float32))
-    return MapEnergy.sample(surface, surface, points, points, np.random.default_rng(0))
+    return MapEnergy.sample(surface, surface, points, points, np.random.default_rng(0), 700)
 
 
 def test_true_map_has_no_energy(energy):

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from finsler.matching.energy import Candidate, MapEnergy
 from finsler.matching.functional import functional_map
-from finsler.matching.points import Points, Step, points_of, sampled
-from finsler.matching.refine import basis_sizes, zoom
+from finsler.matching.points import Step, points_of, sampled
+from finsler.matching.refine import basis_sizes
+from finsler.matching.search import Search
 from finsler.matching.surfaces import DescribedSurface
 from finsler.typing import FloatArray
 
@@ -22,15 +23,18 @@ _SIZES = (20, 40)
 _ROUNDS = 5
 _WEIGHT, _LATER = 0.5, 0.3
 _LAST = 60
-# Vertices that candidates are refined with, and how many have their distances compared.
-_SAMPLES = 1500
-_FINALISTS = 10
-# Guessed signs: how many, how often, sizes of the functional maps, vertices, and how many go on.
+# Vertices that candidates are refined with, at first and then.
+_EARLY, _SAMPLES = 1000, 1500
+# Guessed signs: how many, sizes of the functional maps, vertices, and how many go on.
 _SIGNS = 5
-_DRAWS = 2
 _GUESS_SIZES = (6, 6, 10, 14, 20, 20)
 _GUESS_SAMPLES = 500
 _GUESSES_KEPT = 4
+# Faces of the energy at first and then, candidates that grow, and that have distances compared.
+_FEW_FACES, _FACES = 150, 500
+_GROWN, _FINALISTS = 8, 5
+# Functional maps whose first entries differ by less, relative to their norm, are the same.
+_SAME = 0.15
 
 
 def candidates(
@@ -46,29 +50,34 @@ def candidates(
 
     Descriptors are projected to bases of 20 and 40 functions, in both directions. Descriptors that
     mislead leave a guess: between nearly isometric surfaces the first functional map is nearly
-    diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020), on two
-    samples of the vertices. The ten best are scored by geodesic distances too. Neither is done for
+    diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020). After a
+    few rounds on few vertices, all but the eight best different ones are dropped; those grow, and
+    five of them are scored by geodesic distances too. Neither signs nor distances are tried for
     parts, whose functions have other frequencies and whose distances may be longer. The one of
     least energy comes first; all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
     whole_2 = points_of(second.spectrum, features_2)
-    some_1, some_2 = sampled(whole_1, _SAMPLES, rng), sampled(whole_2, _SAMPLES, rng)
-    energy = MapEnergy.sample(first, second, whole_1, whole_2, rng)
-    scored = []
+    few = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FEW_FACES)
+    early = Search.of(sampled(whole_1, _EARLY, rng), sampled(whole_2, _EARLY, rng))
+    started = []
     for size in _SIZES:
-        steps = _steps(first, second, size, partial)
+        step = _steps(first, second, size, partial)[0]
         for mixture in _MIXTURES:
-            for functional in _from_descriptors(first, second, mixture, steps[0]):
-                scored.append(energy.score(zoom(functional, some_1, some_2, steps)))
+            for functional in _from_descriptors(first, second, mixture, step):
+                started.append((early.zoom(functional, [step] * _ROUNDS), size))
     if not partial:
-        steps = _steps(first, second, _SIZES[0], partial)
-        for _ in range(_DRAWS):
-            few_1 = sampled(whole_1, _GUESS_SAMPLES, rng)
-            few_2 = sampled(whole_2, _GUESS_SAMPLES, rng)
-            for functional in _from_signs(few_1, few_2, energy):
-                scored.append(energy.score(zoom(functional, some_1, some_2, steps)))
+        some = (sampled(points, _GUESS_SAMPLES, rng) for points in (whole_1, whole_2))
+        step = _steps(first, second, _SIZES[0], partial)[0]
+        for functional in _from_signs(Search.of(*some), few):
+            started.append((early.zoom(functional, [step] * _ROUNDS), _SIZES[0]))
+    energy = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FACES)
+    late = Search.of(sampled(whole_1, _SAMPLES, rng), sampled(whole_2, _SAMPLES, rng))
+    scored = []
+    for candidate, size in _best_different(started, few):
+        steps = _steps(first, second, size, partial)[1:]
+        scored.append(energy.score(late.zoom(candidate.functional, steps)))
     scored.sort(key=lambda candidate: candidate.energy)
     if partial:
         return scored
@@ -76,55 +85,74 @@ def candidates(
     return sorted(finalists, key=lambda candidate: candidate.energy)
 
 
-def _from_signs(few_1: Points, few_2: Points, energy: MapEnergy) -> list[FloatArray]:
+def _best_different(
+    started: Sequence[tuple[FloatArray, int]], energy: MapEnergy
+) -> list[tuple[Candidate, int]]:
+    """The maps of least energy, and their first size; of those that agree only the better one."""
+    scored = [(energy.score(functional), size) for functional, size in started]
+    scored.sort(key=lambda pair: pair[0].energy)
+    kept: list[tuple[Candidate, int]] = []
+    for candidate, size in scored:
+        if len(kept) < _GROWN and not any(
+            _agree(candidate.functional, other.functional) for other, _ in kept
+        ):
+            kept.append((candidate, size))
+    return kept
+
+
+def _agree(one: FloatArray, other: FloatArray) -> bool:
+    """Whether two functional maps have nearly the same first entries."""
+    k_1, k_2 = np.minimum(one.shape, other.shape)
+    a, b = one[:k_1, :k_2], other[:k_1, :k_2]
+    return bool(np.linalg.norm(a - b) < _SAME * np.linalg.norm(a))
+
+
+def _from_signs(search: Search, energy: MapEnergy) -> list[FloatArray]:
     """The best functional maps that grow from diagonal ones with entries ±1."""
-    limit = few_1.basis.shape[1]
+    limit = search.points_1.basis.shape[1]
     steps = [Step(min(k, limit), min(k, limit), _WEIGHT) for k in _GUESS_SIZES]
     grown = [
-        energy.score(zoom(np.diag([1.0, *signs]), few_1, few_2, steps))
+        (search.zoom(np.diag([1.0, *signs]), steps), 0)
         for signs in product((1.0, -1.0), repeat=_SIGNS)
     ]
-    grown.sort(key=lambda candidate: candidate.energy)
-    return [candidate.functional for candidate in grown[:_GUESSES_KEPT]]
+    return [candidate.functional for candidate, _ in _best_different(grown, energy)[:_GUESSES_KEPT]]
 
 
 def _steps(
     first: DescribedSurface, second: DescribedSurface, size: int, partial: bool
 ) -> list[Step]:
+    """The step at a first size, and those that follow."""
     sizes = basis_sizes(first.spectrum, second.spectrum, first=size, step=20, partial=partial)
-    start = sizes[0]
-    early = [Step(start.size_1, start.size_2, _WEIGHT)] * _ROUNDS
-    late = [Step(s.size_1, s.size_2, _LATER) for s in sizes[1:] if s.size_2 <= _LAST]
-    return [*early, *late]
+    start = Step(sizes[0].size_1, sizes[0].size_2, _WEIGHT)
+    return [start, *(Step(s.size_1, s.size_2, _LATER) for s in sizes[1:] if s.size_2 <= _LAST)]
 
 
 def _from_descriptors(
     first: DescribedSurface, second: DescribedSurface, mixture: Sequence[float], size: Step
 ) -> tuple[FloatArray, FloatArray]:
     """The functional map of a mixture of descriptors, and the adjoint of that from 1 to 2."""
-    descriptors_1: list[NDArray[np.floating]] = [*first.shot, first.signatures]
-    descriptors_2: list[NDArray[np.floating]] = [*second.shot, second.signatures]
     left, right = [], []
-    for weight, values_1, values_2 in zip(mixture, descriptors_1, descriptors_2, strict=True):
+    for weight, (a, square_1), (b, square_2) in zip(
+        mixture, _descriptors(first), _descriptors(second), strict=True
+    ):
+        # Descriptors that are zero everywhere, as with too few neighbours, stay so.
+        scale = np.sqrt(0.5 * (square_1 + square_2)) or 1.0
         if weight > 0.0:
-            unit_1, unit_2 = _in_common_units(values_1, values_2, first.mass, second.mass)
-            left.append(weight * first.spectrum.coefficients(unit_1)[: size.size_1])
-            right.append(weight * second.spectrum.coefficients(unit_2)[: size.size_2])
-    here = np.hstack(left), first.spectrum.eigenvalues[: size.size_1]
-    there = np.hstack(right), second.spectrum.eigenvalues[: size.size_2]
+            left.append(weight / scale * a[: size.size_1])
+            right.append(weight / scale * b[: size.size_2])
+    here = np.hstack(left).astype(np.float64), first.spectrum.eigenvalues[: len(left[0])]
+    there = np.hstack(right).astype(np.float64), second.spectrum.eigenvalues[: len(right[0])]
     forward = functional_map(here[0], there[0], here[1], there[1])
     backward = functional_map(there[0], here[0], there[1], here[1])
     return forward, backward.T
 
 
-def _in_common_units(
-    values_1: NDArray[np.floating],
-    values_2: NDArray[np.floating],
-    mass_1: FloatArray,
-    mass_2: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Descriptors divided so that their columns together have mean square 1."""
-    square = 0.5 * (mass_1 @ values_1**2 / mass_1.sum() + mass_2 @ values_2**2 / mass_2.sum())
-    # Descriptors that are zero everywhere, as with too few neighbours, stay so.
-    scale = np.sqrt(square.mean()) or 1.0
-    return values_1 / scale, values_2 / scale
+def _descriptors(surface: DescribedSurface) -> list[tuple[NDArray[np.float32], float]]:
+    """Coefficients of small SHOT, large SHOT and signatures, and the mean square of each."""
+    histograms, signatures = surface.histograms, surface.signatures
+    small, large = np.hsplit(histograms.coefficients, 2)
+    return [
+        (small, float(histograms.squares[0])),
+        (large, float(histograms.squares[1])),
+        (signatures.coefficients, signatures.square),
+    ]

@@ -12,6 +12,7 @@ import numpy as np
 from finsler.analysis.spectrum import Spectrum
 from finsler.compute.batch import ensure_result
 from finsler.errors import InputError
+from finsler.matching.summaries import Histograms, Signatures
 from finsler.matching.surfaces import DescribedSurface, UnitSurface, basis_size, describe_unit
 from finsler.mesh.arguments import checked
 from finsler.mesh.io import load_mesh
@@ -25,7 +26,7 @@ from finsler.storage.schema import require_arrays
 __all__ = ["DescribedSurface", "describe", "read_described", "write_described"]
 
 # Changes whenever descriptions do: kept ones of another version are not used.
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = {
     "vertices": ("f", ("n", 3)),
     "faces": ("iu", ("faces", 3)),
@@ -37,10 +38,14 @@ _SCHEMA = {
     "residuals": ("f", ("k",)),
     "iterative": ("b", ()),
     "mass": ("f", ("n",)),
-    "shot_small": ("f", ("n", 352)),
-    "shot_large": ("f", ("n", 352)),
-    "signatures": ("f", ("n", 120)),
     "radius": ("f", ()),
+    "middle": ("f", (704,)),
+    "axes": ("f", (704, "directions")),
+    "scores": ("f", ("n", "directions")),
+    "histograms": ("f", ("c", 704)),
+    "signatures": ("f", ("c", 120)),
+    "squares": ("f", (3,)),
+    "span": ("iu", ()),
 }
 
 
@@ -144,7 +149,7 @@ def read_described(path: str | os.PathLike[str]) -> DescribedSurface:
 
 def _arrays(surface: DescribedSurface) -> dict[str, Any]:
     """What is written of a described surface."""
-    unit, pairs = surface.unit, surface.spectrum
+    unit, pairs, histograms = surface.unit, surface.spectrum, surface.histograms
     return {
         "vertices": unit.mesh.vertices,
         "faces": unit.mesh.faces,
@@ -156,10 +161,14 @@ def _arrays(surface: DescribedSurface) -> dict[str, Any]:
         "residuals": pairs.residuals,
         "iterative": np.array(pairs.solver == "iterative"),
         "mass": surface.mass,
-        "shot_small": surface.shot[0],
-        "shot_large": surface.shot[1],
-        "signatures": surface.signatures,
-        "radius": np.array(surface.radius),
+        "radius": np.array(histograms.radius),
+        "middle": histograms.middle,
+        "axes": histograms.axes,
+        "scores": histograms.scores,
+        "histograms": histograms.coefficients,
+        "signatures": surface.signatures.coefficients,
+        "squares": np.array([*histograms.squares, surface.signatures.square]),
+        "span": np.array(surface.signatures.span),
     }
 
 
@@ -183,7 +192,15 @@ def _surface(arrays: Mapping[str, Any]) -> DescribedSurface:
     return DescribedSurface(
         unit=UnitSurface(mesh, area, unit_area, *maps),
         spectrum=replace(pairs, solver="iterative" if arrays["iterative"] else "direct"),
-        shot=(arrays["shot_small"], arrays["shot_large"]),
-        signatures=arrays["signatures"],
-        radius=float(arrays["radius"]),
+        histograms=Histograms(
+            float(arrays["radius"]),
+            arrays["middle"],
+            arrays["axes"],
+            arrays["scores"],
+            arrays["histograms"],
+            arrays["squares"][:2],
+        ),
+        signatures=Signatures(
+            arrays["signatures"], float(arrays["squares"][2]), int(arrays["span"])
+        ),
     )

@@ -33,7 +33,7 @@ ROUGH, _LAST = 10.0, 40.0
 _NORMALS = 2.0
 _FEATURES = 0.5
 # Neighbours in position and normal that are looked at, and vertices of the first search.
-_NEIGHBORS = 32
+_NEIGHBORS = 20
 _SAMPLES = 2000
 _LEAST_WEIGHT = 1e-3
 
@@ -93,11 +93,14 @@ class ElasticSurface:
             solve=factorise(sparse.csr_array(system)),
         )
 
-    def rotations(self, positions: FloatArray) -> FloatArray:
-        """How each neighbourhood is turned, (n, 3, 3)."""
+    def rotations(self, positions: FloatArray, averages: int = 0) -> FloatArray:
+        """How each neighbourhood is turned, (n, 3, 3), averaged over neighbours so many times."""
         i, j = self.ends
         outer = (positions[i] - positions[j])[:, :, None] * self.rest[:, None, :]
-        return _nearest_rotations((self.gather @ outer.reshape(-1, 9)).reshape(-1, 3, 3))
+        rows = self.gather @ outer.reshape(-1, 9)
+        for _ in range(averages):
+            rows = self.average @ rows
+        return _nearest_rotations(rows.reshape(-1, 3, 3))
 
     def bent(self, positions: FloatArray, targets: FloatArray) -> FloatArray:
         """Positions (n, 3) closer to the targets (n, 3), starting from others."""
@@ -111,10 +114,7 @@ class ElasticSurface:
 
     def turned_normals(self, positions: FloatArray) -> FloatArray:
         """The normals at rest, turned by rotations that vary slowly: details stay."""
-        rows = self.rotations(positions).reshape(-1, 9)
-        for _ in range(_AVERAGES):
-            rows = self.average @ rows
-        slow = _nearest_rotations(rows.reshape(-1, 3, 3))
+        slow = self.rotations(positions, _AVERAGES)
         return np.asarray(np.einsum("nab,nb->na", slow, self.normals))
 
 
@@ -130,7 +130,7 @@ def bend_and_zoom(
 ) -> Refined:
     """ZoomOut in eigenfunctions, positions and normals together, both ways at once.
 
-    In turn: partners of all vertices, (a) among the 32 nearest in position and normal, (b) the
+    In turn: partners of all vertices, (a) among the 20 nearest in position and normal, (b) the
     nearest in the embedding of the functional map too; the functional map of a larger basis;
     surface 1 bent towards the partners, and where several vertices of 2 go back to one of 1, to
     their middle. A part is bent by its own partners only. Positions hold on to the map so far: they

@@ -18,9 +18,8 @@ from finsler.typing import FloatArray, IntArray
 _FEATURES = 2.0
 _COMMUTATIVITY = 10.0
 _DISTANCES = 10.0
-# Faces whose images are looked at, and vertices from which distances are compared.
-_FACES = 700
-_LANDMARKS = 40
+# Vertices from which distances are compared.
+_LANDMARKS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +65,12 @@ class MapEnergy:
         whole_1: Points,
         whole_2: Points,
         rng: np.random.Generator,
+        count: int,
     ) -> MapEnergy:
-        """Draw the faces."""
+        """Draw `count` faces."""
         faces = first.mesh.faces
-        if len(faces) > _FACES:
-            faces = faces[np.sort(rng.choice(len(faces), _FACES, replace=False))]
+        if len(faces) > count:
+            faces = faces[np.sort(rng.choice(len(faces), count, replace=False))]
         used, corners = np.unique(faces, return_inverse=True)
         assert whole_1.features is not None and whole_2.features is not None
         points = Points(whole_1.basis[used], whole_1.weights[used], used, whole_1.features[used])
@@ -98,14 +98,14 @@ class MapEnergy:
     ) -> list[Candidate]:
         """The same, their energy increased by ten times the change of geodesic distances.
 
-        It is the root mean square of d_1(x, y) − d_2(map x, map y), by fast marching, from 40
+        It is the root mean square of d_1(x, y) − d_2(map x, map y), by the heat method, from 30
         vertices x to all y of the patch, in units of √area.
         """
         marks = np.sort(rng.permutation(len(self.used))[:_LANDMARKS])
-        before = geodesic_matrix(self.first.mesh, self.used[marks], method="fmm")[:, self.used]
+        before = geodesic_matrix(self.first.mesh, self.used[marks], method="heat")[:, self.used]
         images = np.stack([self._images(candidate.functional) for candidate in candidates])
         sources, rows = np.unique(images[:, marks], return_inverse=True)
-        after = geodesic_matrix(self.second.mesh, sources, method="fmm")
+        after = geodesic_matrix(self.second.mesh, sources, method="heat")
         scored = []
         for c, row, image in zip(candidates, rows.reshape(len(images), -1), images, strict=True):
             change = distance_change(before, after[row][:, image])

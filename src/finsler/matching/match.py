@@ -19,13 +19,13 @@ from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Refined, points_of
 from finsler.matching.quality import confidence, cycle_distances, expected_errors
 from finsler.matching.refine import basis_sizes, checked_trust, elastic_steps, refine
+from finsler.matching.summaries import principal_features
 from finsler.matching.surfaces import (
     DescribedSurface,
     UnitSurface,
     basis_size,
     comparable,
     first_functions,
-    principal_features,
 )
 from finsler.matching.verdict import Verdict, verdict
 from finsler.mesh.arguments import checked, checked_map, require_seed
@@ -38,7 +38,7 @@ __all__ = ["Match", "match"]
 
 # Directions of the histograms that are kept.
 _FEATURES = 64
-_STEP = 40
+_STEP = 70
 # First size for maps that are given: they are worse than those from descriptors here and there, but
 # right in the large.
 _LEARNED = 40
@@ -252,7 +252,7 @@ def _match_descriptors(
 ) -> tuple[Refined, Bases]:
     bases = first.spectrum, second.spectrum
     progress("candidates")
-    features = principal_features(first.features(), second.features(), _FEATURES)
+    features = principal_features(first.histograms, second.histograms, _FEATURES)
     ranked = candidates(first, second, *features, partial=partial, seed=seed)
     start = ranked[0].functional
     progress("refinement")

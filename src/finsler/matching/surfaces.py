@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from finsler.analysis.spectrum import Spectrum, spectrum
-from finsler.descriptors import shot, wks
 from finsler.errors import InputError
+from finsler.matching.summaries import (
+    Histograms,
+    Signatures,
+    span_size,
+    summarise_histograms,
+    summarise_signatures,
+)
 from finsler.mesh.measures import face_areas, surface_area
 from finsler.mesh.repair import Repair, repair
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
-from finsler.operator import Laplacian, angle_stack, lbo
+from finsler.operator import Laplacian
 from finsler.typing import FloatArray, IntArray
 
-# Wave kernel signatures: eigenpairs, logarithms of eigenvalues times area, width of a band.
-_PAIRS = 60
-_ENERGIES = np.linspace(np.log(20.0), np.log(2500.0), 40)
-_SIGMA = 0.35
-_ANGLES = 8
-_ALPHA = 10.0
 # SHOT: largest radius, and neighbours at which it is made smaller.
 _RADIUS = 0.18
 _NEIGHBORS = 1000
@@ -88,20 +86,16 @@ class DescribedSurface:
         The repaired mesh, divided by √area.
     spectrum : Spectrum
         The basis of functions.
-    shot : tuple of (n, 352) float32
-        Histograms of normals in a small and a large ball.
-    signatures : (n, d)
-        Wave kernel signatures: isotropic, and mean and deviation over the angles of the
-        anisotropic ones, which need no common zero of the angle nor a sign.
-    radius : float
-        Of the large ball, in √area; the small one has half of it.
+    histograms : Histograms
+        SHOT in two balls, reduced.
+    signatures : Signatures
+        Wave kernel signatures, reduced.
     """
 
     unit: UnitSurface
     spectrum: Spectrum
-    shot: tuple[NDArray[np.float32], ...]
-    signatures: FloatArray
-    radius: float
+    histograms: Histograms
+    signatures: Signatures
 
     @property
     def mesh(self) -> TriMesh:
@@ -113,49 +107,40 @@ class DescribedSurface:
         """Areas of the vertices, (n,)."""
         return np.asarray(self.spectrum.mass)
 
-    def features(self) -> NDArray[np.float32]:
-        """The two histograms side by side, (n, 704)."""
-        return np.hstack(self.shot)
-
 
 def comparable(
     first: DescribedSurface, second: DescribedSurface, k: int
 ) -> tuple[DescribedSurface, DescribedSurface]:
-    """Both with equally many functions, at most k, and with histograms of equal balls."""
+    """Both with equally many functions, at most k, and with descriptors of equal kind."""
     both = first, second
     size = min(k, *(len(surface.spectrum.eigenvalues) for surface in both))
-    radius = min(surface.radius for surface in both)
+    radius = min(surface.histograms.radius for surface in both)
     one, other = (_reduced(surface, size, radius) for surface in both)
     return one, other
 
 
 def _reduced(surface: DescribedSurface, size: int, radius: float) -> DescribedSurface:
-    """The same with fewer functions and histograms of other balls."""
+    """The same with fewer functions, and histograms of other balls."""
     if size < len(surface.spectrum.eigenvalues):
         surface = replace(surface, spectrum=first_functions(surface.spectrum, size))
-    if radius == surface.radius:
-        return surface
-    return replace(surface, shot=_histograms(surface.mesh, radius), radius=radius)
+    if surface.signatures.span != span_size(surface.spectrum):
+        signatures = summarise_signatures(surface.mesh, surface.spectrum)
+        surface = replace(surface, signatures=signatures)
+    if surface.histograms.radius != radius:
+        histograms = summarise_histograms(surface.mesh, surface.spectrum, radius)
+        surface = replace(surface, histograms=histograms)
+    return surface
 
 
 def describe_unit(unit: UnitSurface, laplacian: Laplacian, k: int) -> DescribedSurface:
     """Basis of k eigenfunctions of a Laplacian, and descriptors, of a surface in its unit."""
-    mesh = unit.mesh
-    pairs = min(_PAIRS, mesh.n_vertices // 2)
-    isotropic = _signature(lbo(mesh), pairs)
-    angles = np.stack(
-        [
-            _signature(turned, pairs)
-            for turned in angle_stack(mesh, alpha=_ALPHA, tau=0.0, angles=_ANGLES)
-        ]
-    )
+    mesh, pairs = unit.mesh, spectrum(laplacian, k)
     radius = histogram_radius(mesh.n_vertices)
     return DescribedSurface(
         unit=unit,
-        spectrum=spectrum(laplacian, k),
-        shot=_histograms(mesh, radius),
-        signatures=np.hstack([isotropic, angles.mean(axis=0), angles.std(axis=0)]),
-        radius=radius,
+        spectrum=pairs,
+        histograms=summarise_histograms(mesh, pairs, radius),
+        signatures=summarise_signatures(mesh, pairs),
     )
 
 
@@ -167,10 +152,6 @@ def first_functions(spectrum: Spectrum, k: int) -> Spectrum:
         eigenvectors=spectrum.eigenvectors[:, :k],
         residuals=spectrum.residuals[:k],
     )
-
-
-def _histograms(mesh: TriMesh, radius: float) -> tuple[NDArray[np.float32], ...]:
-    return tuple(shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius))
 
 
 def repaired(mesh: TriMesh) -> Repair:
@@ -249,18 +230,3 @@ def total_area(mesh: TriMesh) -> float:
     if not 0.0 < area < np.inf:
         raise InputError(f"the area of the mesh is {area}; matching needs a surface with area")
     return area
-
-
-def _signature(laplacian: Laplacian, pairs: int) -> FloatArray:
-    return wks(spectrum(laplacian, pairs), _ENERGIES, sigma=_SIGMA)
-
-
-def principal_features(
-    features_1: NDArray[Any], features_2: NDArray[Any], size: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both features in the `size` directions in which they vary most together."""
-    middle = 0.5 * (features_1.mean(axis=0) + features_2.mean(axis=0))
-    first, second = features_1 - middle, features_2 - middle
-    covariance = first.T @ first / len(first) + second.T @ second / len(second)
-    axes = np.linalg.eigh(covariance.astype(np.float64))[1][:, ::-1][:, :size].astype(np.float32)
-    return first @ axes, second @ axes

@@ -15,7 +15,7 @@ from finsler.typing import FloatArray, IntArray
 # Points nearer than the first length are near, farther apart than the second far, in √area.
 NEAR, FAR = 0.15, 0.4
 # Vertices of each surface from which distances are measured.
-_POINTS = 100
+_POINTS = 50
 # Limits between right and wrong maps, chosen on synthetic pairs: benchmarks/verdict.py.
 LARGEST_CHANGE = 0.15
 LARGEST_TORN = 0.015
