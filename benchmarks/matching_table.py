@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HEADS = ("set", "pairs", "mean, literature", "mean, strict", "median", "AUC", "failed, %")
-HEADS += ("mean without failed", "coverage, %", "Dirichlet", "bijectivity")
+HEADS = (
+    *("set", "pairs", "mean, literature", "mean, strict", "median", "AUC", "failed, %"),
+    *("mean without failed", "coverage, %", "Dirichlet", "bijectivity"),
+)
 
 
 def cell(value: float | None, factor: float = 1.0, digits: int = 2) -> str:
