@@ -207,7 +207,7 @@ class TestPrepare:
         assert key == "64c3925555a5324b672372aabd2f1bf9f68a34c0e455f5adf9ae591548c12939"
 
     def test_every_field_of_the_configuration_is_tried_above(self):
-        assert len(dataclasses.fields(PrepareConfig)) == 14 + 3
+        assert len(dataclasses.fields(PrepareConfig)) == 14 + 3 + 1
 
     def test_supports_are_kept(self, bumps, tmp_path):
         config = dataclasses.replace(CONFIG, support=0.2, eigenpairs=0)

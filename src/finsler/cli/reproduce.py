@@ -48,8 +48,8 @@ Seeds = Annotated[int, typer.Option(help="Networks for each method: seeds 0, 1, 
 Recipe = Annotated[
     str,
     typer.Option(
-        help="How networks are trained: paper, or regularised (deformed copies of the shapes,"
-        " smoothed labels, dropout of features, a wider network), which generalises better."
+        help="How networks are trained: paper, or regularised (one cycle, smoothed labels, dropout"
+        " of features, a wider network), which generalises better."
     ),
 ]
 Settings = Annotated[

@@ -158,7 +158,9 @@ def plan_table(
                 own = dataclasses.replace(config, seed=seed)
                 folder = base / "runs" / method.folder / part / f"seed-{seed}"
                 trials.append(Trial(method, part, seed, shapes, own, folder, store))
-    return Plan(table, parts, tuple(trials), (*recipe_settings(recipe), *settings), kept)
+    named = [*recipe_settings(recipe), *settings]
+    last = {setting.partition("=")[0]: setting for setting in named}
+    return Plan(table, parts, tuple(trials), tuple(last.values()), kept)
 
 
 def _store_folder(work: Path, shapes: Collection, config: PrepareConfig) -> Path:

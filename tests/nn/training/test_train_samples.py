@@ -55,7 +55,7 @@ def test_noise_and_smoothing_change_the_loss_and_nothing_else(store):
     sample = make_samples(store)(("a",))
     before = sample.features.clone()
     plain = make_stepper().loss(sample).item()
-    for change in ({"feature_noise": 0.1}, {"label_smoothing": 0.1}):
+    for change in ({"feature_noise": 0.1}, {"feature_dropout": 0.3}, {"label_smoothing": 0.1}):
         changed = make_stepper(dataclasses.replace(CONFIG, **change)).loss(sample).item()
         assert changed != plain and changed == pytest.approx(plain, rel=0.1)
     assert torch.equal(sample.features, before)
