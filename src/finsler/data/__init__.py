@@ -1,5 +1,6 @@
 """Shape collections with ground truth, and prepared stores of them."""
 
+from finsler.data.augment import deform, with_copies
 from finsler.data.check import Finding, SetReport, check_collection
 from finsler.data.collection import Collection, Shape
 from finsler.data.labels import Labels, canonical_labels, filled_labels
@@ -58,6 +59,7 @@ __all__ = [
     "canonical_labels",
     "check_collection",
     "cut",
+    "deform",
     "dt4d_r",
     "faust_a",
     "faust_r",
@@ -84,4 +86,5 @@ __all__ = [
     "topkids",
     "tosca_r",
     "write_collection",
+    "with_copies",
 ]

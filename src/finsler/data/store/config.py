@@ -41,7 +41,7 @@ class PrepareConfig(OperatorSpec):
         Radius of the supports that field convolutions need, as a share of √area; 0 for none.
     copies : int
         Deformed copies of each training shape that are prepared beside it
-        ([`with_copies`][finsler.data.augment.with_copies]).
+        ([`with_copies`][finsler.data.with_copies]).
     support_apart : bool
         Take supports that fall apart where the mesh does not; otherwise such a shape is refused.
 
