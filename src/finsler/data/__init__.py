@@ -85,6 +85,6 @@ __all__ = [
     "synthetic_collection",
     "topkids",
     "tosca_r",
-    "write_collection",
     "with_copies",
+    "write_collection",
 ]
