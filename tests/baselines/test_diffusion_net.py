@@ -107,3 +107,16 @@ def test_it_learns_and_needs_eigenpairs(mesh):
     assert losses[-1] < 0.5 * losses[0]
     with pytest.raises(InputError, match="without eigenpairs"):
         SpectralDomain.of(prepare_shape(shape, PrepareConfig(descriptor="xyz", angles=1)))
+
+
+def test_half_precision_is_for_the_layers_not_for_the_geometry(mesh):
+    shape = Shape("one", mesh, np.arange(mesh.n_vertices), np.ones(mesh.n_vertices, dtype=bool))
+    config = PrepareConfig(descriptor="none", eigenpairs=30, angles=1)
+    domain = SpectralDomain.of(prepare_shape(shape, config))
+    features = torch.randn(mesh.n_vertices, 5)
+    torch.manual_seed(0)
+    network = DiffusionNet(5, 7, channels=8, blocks=2, hidden=16, dropout=0.0)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = network.hidden(features, domain).float()
+    whole = network.hidden(features, domain)
+    assert 0 < (half - whole).abs().max() < 0.05 * whole.abs().max()

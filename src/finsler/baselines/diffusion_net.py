@@ -135,18 +135,21 @@ class LearnedTimeDiffusion(nn.Module):
 
     def forward(self, x: Tensor, domain: SpectralDomain) -> Tensor:
         """(n, c) of x (n, c); times are kept positive, their sign has no meaning."""
-        parts = zip(
-            torch.split(x, list(domain.sizes)),
-            domain.eigenvalues,
-            domain.eigenvectors,
-            domain.mass,
-            strict=True,
-        )
-        spread = [
-            basis @ (torch.exp(-torch.outer(values, self.time.abs())) * (basis.T @ (mass * y.T).T))
-            for y, values, basis, mass in parts
-        ]
-        return torch.cat(spread)
+        # Sums over all vertices: too long for half precision.
+        with torch.autocast(x.device.type, enabled=False):
+            parts = zip(
+                torch.split(x.to(self.time.dtype), list(domain.sizes)),
+                domain.eigenvalues,
+                domain.eigenvectors,
+                domain.mass,
+                strict=True,
+            )
+            spread = [
+                basis
+                @ (torch.exp(-torch.outer(values, self.time.abs())) * (basis.T @ (mass * y.T).T))
+                for y, values, basis, mass in parts
+            ]
+            return torch.cat(spread)
 
 
 class GradientFeatures(nn.Module):
