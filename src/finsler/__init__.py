@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from finsler.matching.descriptions import *  # noqa: F403
     from finsler.matching.match import *  # noqa: F403
     from finsler.mesh import primitives as primitives
+    from finsler.mesh.conversion import *  # noqa: F403
     from finsler.mesh.health import *  # noqa: F403
     from finsler.mesh.io import *  # noqa: F403
     from finsler.mesh.repair import *  # noqa: F403
@@ -33,8 +34,9 @@ __version__ = "0.1.0"
 
 # From the quickest to import to the slowest.
 _MODULES = (
-    *("errors", "mesh.trimesh", "mesh.io", "mesh.repair", "mesh.health", "frames", "metric"),
-    *("operator", "analysis", "spec", "descriptors", "matching.descriptions", "matching.match"),
+    *("errors", "mesh.trimesh", "mesh.conversion", "mesh.io", "mesh.repair", "mesh.health"),
+    *("frames", "metric", "operator", "analysis", "spec", "descriptors"),
+    *("matching.descriptions", "matching.match"),
 )
 
 

@@ -486,7 +486,7 @@ def test_a_path_must_be_a_path(path):
 def test_what_is_written_must_be_a_mesh_with_values(tmp_path):
     path, mesh = tmp_path / "a.ply", primitives.sphere(2)
     with pytest.raises(InputError, match="mesh is a tuple; it must be a TriMesh"):
-        write_mesh(path, (mesh.vertices, mesh.faces))
+        write_mesh(path, (mesh.vertices, mesh.faces, None))
     for scalars in (
         [1.0],
         {1: mesh.vertices[:, 0]},

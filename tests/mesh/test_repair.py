@@ -322,7 +322,7 @@ def test_real_meshes_are_not_cut(collection):
         assert not repair(done.mesh).changed, path
 
 
-@pytest.mark.parametrize("value", [None, "sphere.off", (POINTS, TETRAHEDRON), 3])
+@pytest.mark.parametrize("value", [None, (POINTS, TETRAHEDRON, POINTS), 3])
 @pytest.mark.parametrize("function", [repair, health])
 def test_what_is_no_mesh_is_refused(function, value):
     with pytest.raises(InputError, match=r"mesh is a .*; it must be a TriMesh"):

@@ -23,7 +23,7 @@ def midpoints(mesh: TriMesh) -> TriMesh:
     Examples
     --------
     >>> midpoints(TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]))
-    TriMesh(6 vertices, 4 faces)
+    TriMesh(6 vertices, 4 faces, size ...)
     """
     table = edges(mesh)
     middle = mesh.n_vertices + table.of_halfedge.reshape(-1, 3)

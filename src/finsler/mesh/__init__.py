@@ -1,6 +1,7 @@
 """Triangle meshes: the data type, files, measures, topology, health and repair."""
 
 from finsler.mesh import primitives
+from finsler.mesh.conversion import as_mesh
 from finsler.mesh.crossings import crossing_faces
 from finsler.mesh.health import MeshHealth, MeshWarning, health
 from finsler.mesh.io import load_mesh, write_mesh
@@ -46,6 +47,7 @@ __all__ = [
     "Repair",
     "TangentBasis",
     "TriMesh",
+    "as_mesh",
     "boundary_loops",
     "component_volumes",
     "corner_fans",

@@ -23,21 +23,22 @@ R = TypeVar("R")
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Raise one sentence where an argument is not of the type that its annotation names.
 
-    What the type does not say (a range, a shape, a finite value) is left to the function.
+    Where a `TriMesh` is wanted, whatever [`as_mesh`][finsler.as_mesh] takes becomes one. What the
+    type does not say (a range, a shape, a finite value) is left to the function.
     """
     taken = signature(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            given = taken.bind(*args, **kwargs).arguments
+            given = taken.bind(*args, **kwargs)
         except TypeError:  # Too few or too many: Python says which.
             return function(*args, **kwargs)
-        for name, value in given.items():
+        for name, value in given.arguments.items():
             annotation = taken.parameters[name].annotation
             if isinstance(annotation, str):  # `self` has none.
-                require_type(value, annotation, name)
-        return function(*args, **kwargs)
+                given.arguments[name] = require_type(value, annotation, name)
+        return function(*given.args, **given.kwargs)
 
     return call
 
@@ -64,15 +65,24 @@ def without_mesh(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def require_type(value: object, annotation: str, name: str) -> None:
-    """Raise unless the value is of one of the types of an annotation, written `A | B[C]`."""
+def require_type(value: Any, annotation: str, name: str) -> Any:
+    """Raise unless the value is of one of the types of an annotation, written `A | B[C]`.
+
+    Returns it, turned into a mesh where the annotation has a `TriMesh` and it is none yet.
+    """
     kinds = _alternatives(annotation.replace("str | os.PathLike[str]", "Path"))
-    if not any(_fits(value, kind) for kind in kinds):
-        wanted = " or ".join(dict.fromkeys(map(_in_words, kinds)))
-        plain = {*_WORDS, *_ARRAYS} - {"TriMesh"}
-        own_classes = not any(kind.partition("[")[0] in plain for kind in kinds)
-        given = f"a {type(value).__name__}" if own_classes else _described(value)
-        raise InputError(f"{name} is {given}; it must be {wanted}")
+    if any(_fits(value, kind) for kind in kinds):
+        return value
+    if "TriMesh" in kinds:
+        from finsler.mesh.conversion import convert
+
+        if (mesh := convert(value, name)) is not None:
+            return mesh
+    wanted = " or ".join(dict.fromkeys(map(_in_words, kinds)))
+    plain = {*_WORDS, *_ARRAYS} - {"TriMesh"}
+    own_classes = not any(kind.partition("[")[0] in plain for kind in kinds)
+    given = f"a {type(value).__name__}" if own_classes else _described(value)
+    raise InputError(f"{name} is {given}; it must be {wanted}")
 
 
 def require_field_types(record: Any) -> None:
@@ -212,7 +222,8 @@ _WORDS = {
     "Mapping": "a mapping",
     "dict": "a dictionary",
     "sparse.csr_array": "a sparse matrix of scipy",
-    "TriMesh": "a TriMesh (from finsler.load_mesh(path) or finsler.TriMesh(vertices, faces))",
+    "TriMesh": "a TriMesh, a pair (vertices, faces), the path of a mesh file, or a mesh of trimesh,"
+    " PyVista, Open3D or torch_geometric (with pos and face)",
 }
 
 

@@ -90,7 +90,7 @@ def write_mesh(
         Unknown ending, missing folder, or values that the format cannot hold.
     """
     require_type(path, "str | os.PathLike[str]", "path")
-    require_type(mesh, "TriMesh", "mesh")
+    mesh = require_type(mesh, "TriMesh", "mesh")
     require_type(scalars, "dict | None", "scalars")
     path = Path(path)
     ending = _ending(path, tuple(_WRITERS))

@@ -99,7 +99,7 @@ def repair(
     >>> soup = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 1, 0], [-1, 0, 0]],
     ...                [[0, 1, 2], [3, 4, 5]])
     >>> repair(soup).mesh, repair(soup).changes["merged_vertices"]
-    (TriMesh(4 vertices, 2 faces), 2)
+    (TriMesh(4 vertices, 2 faces, size ...), 2)
     """
     steps = {name: value for name, value in locals().items() if name != "mesh"}
     done = again = _repair_once(mesh, _Steps(**steps))

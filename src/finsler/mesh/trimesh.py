@@ -59,8 +59,30 @@ class TriMesh:
         """Number of faces."""
         return len(self.faces)
 
+    def to_trimesh(self) -> Any:
+        """The same mesh as a `trimesh.Trimesh`, vertices and faces in the same order."""
+        import trimesh
+
+        return trimesh.Trimesh(self.vertices, self.faces, process=False)
+
+    def to_pyvista(self) -> Any:
+        """The same mesh as a PyVista `PolyData`, vertices and faces in the same order.
+
+        Raises
+        ------
+        InputError
+            PyVista is not installed.
+        """
+        try:
+            import pyvista
+        except ImportError as error:
+            raise InputError("PyVista is not installed: pip install pyvista") from error
+        return pyvista.PolyData.from_regular_faces(np.array(self.vertices), self.faces)
+
     def __repr__(self) -> str:
-        return f"TriMesh({self.n_vertices} vertices, {self.n_faces} faces)"
+        faces = f"{self.n_faces} face" + "s" * (self.n_faces != 1)
+        size = " × ".join(f"{side:.3g}" for side in np.ptp(self.vertices, axis=0))
+        return f"TriMesh({self.n_vertices} vertices, {faces}, size {size})"
 
 
 def require_same_mesh(own: TriMesh, mesh: TriMesh, what: str) -> None:

@@ -135,7 +135,7 @@ def make_creature(
     --------
     >>> dog = make_creature("quadruped", {"legs": 0.9}, {"head turn": 30}, vertices=600)
     >>> dog.mesh
-    TriMesh(600 vertices, 1196 faces)
+    TriMesh(600 vertices, 1196 faces, size ...)
     """
     kind = species_named(species)
     _require_counts(vertices)
@@ -185,7 +185,7 @@ def synthetic_collection(
     >>> people.names
     ('humanoid_i00_p00', 'humanoid_i00_p01', 'humanoid_i01_p00')
     >>> people["humanoid_i01_p00"].mesh
-    TriMesh(500 vertices, 996 faces)
+    TriMesh(500 vertices, 996 faces, size ...)
     """
     species_named(species)
     least = {"train": (train, 0), "test": (test, 0), "poses": (poses, 1), "seed": (seed, 0)}

@@ -1,0 +1,106 @@
+"""Meshes of other libraries go in as they are, and come out again."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import finsler
+from finsler import InputError, TriMesh, as_mesh, primitives
+from finsler.mesh import face_areas
+
+MESH = primitives.bumpy_sphere(3)
+KINDS = ["trimesh", "pair", "lists", "path", "text", "scene", "mesh", "pyvista", "strips"]
+KINDS += ["open3d", "open3d_tensor", "torch_geometric", "tensors"]
+
+
+class Vector(list):
+    """Open3D's vectors are sequences that numpy reads, not arrays."""
+
+
+def given_as(kind, mesh, folder):
+    """The same mesh as another library holds it; stand-ins where that is not installed."""
+    v, f = mesh.vertices, mesh.faces
+    if kind in ("path", "text"):
+        path = folder / "mesh.off"
+        finsler.write_mesh(path, mesh)
+        return path if kind == "path" else str(path)
+    if kind in ("tensors", "torch_geometric"):
+        torch = pytest.importorskip("torch")
+        v = torch.tensor(v, requires_grad=True)
+        if kind == "tensors":
+            return v, torch.tensor(f)
+        return SimpleNamespace(pos=v, face=torch.tensor(f).T.contiguous(), edge_index=None)
+    if kind in ("pyvista", "strips"):
+        pytest.importorskip("pyvista")
+        cut = mesh.to_pyvista()
+        return cut.strip() if kind == "strips" else cut
+    tensor = SimpleNamespace
+    return {
+        "mesh": lambda: mesh,
+        "pair": lambda: (v, f),
+        "lists": lambda: [v.tolist(), f.tolist()],
+        "trimesh": mesh.to_trimesh,
+        "scene": lambda: mesh.to_trimesh().scene(),
+        "open3d": lambda: SimpleNamespace(vertices=Vector(v), triangles=Vector(f)),
+        "open3d_tensor": lambda: SimpleNamespace(
+            vertex=tensor(positions=v), triangle=tensor(indices=f)
+        ),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_mesh_in_every_form(kind, tmp_path):
+    read = as_mesh(given_as(kind, MESH, tmp_path))
+    assert isinstance(read, TriMesh)
+    np.testing.assert_array_equal(read.vertices, MESH.vertices)
+    if kind == "strips":  # which reorder faces
+        assert {frozenset(face) for face in read.faces.tolist()} == {
+            frozenset(face) for face in MESH.faces.tolist()
+        }
+    else:
+        np.testing.assert_array_equal(read.faces, MESH.faces)
+
+
+def test_polygons_are_cut_into_triangles():
+    pyvista = pytest.importorskip("pyvista")
+    cube = as_mesh(pyvista.Cube())
+    assert cube.n_faces == 12
+    assert face_areas(cube).sum() == pytest.approx(6.0)
+
+
+def test_what_leaves_is_what_comes_back():
+    for there in (MESH.to_trimesh(), MESH.to_pyvista()):
+        back = as_mesh(there)
+        np.testing.assert_array_equal(back.vertices, MESH.vertices)
+        np.testing.assert_array_equal(back.faces, MESH.faces)
+    # What belongs to other libraries may be changed; the mesh itself stays.
+    changed = MESH.to_pyvista()
+    changed.points *= 2.0
+    other = MESH.to_trimesh()
+    other.apply_scale(2.0)
+    np.testing.assert_array_equal(MESH.vertices, primitives.bumpy_sphere(3).vertices)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (None, "mesh is a NoneType; it must be a TriMesh, a pair"),
+        (SimpleNamespace(pos=MESH.vertices, face=None), "mesh is a SimpleNamespace; it must be"),
+        ((MESH.vertices, MESH.faces, 1), "mesh is a tuple; it must be"),
+        ((MESH.vertices, MESH.faces + 1), "mesh: face .* names vertices"),
+        ((MESH.faces, np.eye(2)), r"mesh: faces must have shape \(m, 3\)"),
+        (SimpleNamespace(vertices="a", faces="b"), "mesh: vertices must hold real numbers"),
+        ("nowhere.off", "nowhere.off: there is no such file"),
+    ],
+)
+def test_what_is_no_mesh_gets_one_sentence(value, sentence):
+    for function in (as_mesh, finsler.lbo, finsler.health):
+        with pytest.raises(InputError, match=sentence):
+            function(value)
+
+
+def test_points_alone_are_no_mesh():
+    pyvista = pytest.importorskip("pyvista")
+    with pytest.raises(InputError, match="a point cloud cannot be used"):
+        finsler.lbo(pyvista.PolyData(np.eye(3)))
