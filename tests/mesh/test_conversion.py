@@ -1,5 +1,7 @@
 """Meshes of other libraries go in as they are, and come out again."""
 
+import inspect
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import finsler
 from finsler import InputError, TriMesh, as_mesh, primitives
 from finsler.mesh import face_areas
+from test_docs import LAYERS, public_names
 
 MESH = primitives.bumpy_sphere(3)
 KINDS = ["trimesh", "pair", "lists", "path", "text", "scene", "mesh", "pyvista", "strips"]
@@ -104,3 +107,37 @@ def test_points_alone_are_no_mesh():
     pyvista = pytest.importorskip("pyvista")
     with pytest.raises(InputError, match="a point cloud cannot be used"):
         finsler.lbo(pyvista.PolyData(np.eye(3)))
+
+
+def mesh_functions():
+    """Every public function and classmethod, of any package, with a parameter that is a mesh."""
+    for layer in LAYERS:
+        module = import_module(f"finsler.{layer}")
+        for name in public_names(module):
+            value = getattr(module, name)
+            known = {name: value} if inspect.isfunction(value) else {}
+            if inspect.isclass(value):
+                methods = [m for m in vars(value) if m[0] != "_" and callable(getattr(value, m))]
+                known = {f"{name}.{method}": getattr(value, method) for method in methods}
+            for called, function in known.items():
+                taken = inspect.signature(function).parameters
+                if any(str(p.annotation).startswith("TriMesh") for p in taken.values()):
+                    yield pytest.param(function, id=f"{layer}.{called}")
+
+
+@pytest.mark.parametrize("function", list(mesh_functions()))
+def test_no_function_refuses_a_mesh_of_another_kind(function):
+    """Each is checked by the one place that converts: what is no mesh gets its sentence."""
+    given = {
+        name: "a.ply" if name == "path" else object()
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is parameter.empty
+        and ("TriMesh" in str(parameter.annotation) or name in ("self", "path"))
+    }
+    with pytest.raises(InputError, match=r"a pair \(vertices, faces\)"):
+        function(**dict.fromkeys(required(function)) | given)
+
+
+def required(function):
+    taken = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in taken if parameter.default is parameter.empty]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
@@ -93,6 +94,7 @@ class SpectralDomain:
         )
 
 
+@takes_meshes
 def vertex_gradients(mesh: TriMesh) -> tuple[IntArray, IntArray, FloatArray]:
     """Neighbour pairs (p,), (p,) and weights (2, p) of the gradient at vertices.
 

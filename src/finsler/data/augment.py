@@ -9,6 +9,7 @@ from scipy.linalg import expm
 
 from finsler.analysis.spectrum import spectrum
 from finsler.data.collection import Collection, Shape
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area, vertex_normals
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
@@ -24,6 +25,7 @@ _STRETCH, _SWELLING, _NOISE = 0.06, 0.004, 0.02
 _WAVES, _FADING = 25, 50.0
 
 
+@takes_meshes
 def deform(mesh: TriMesh, rng: np.random.Generator) -> TriMesh:
     """The mesh stretched along random axes, swollen here and thinned there, and roughened a little.
 

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
@@ -42,6 +43,7 @@ class Labels:
         return float(self.named.mean())
 
 
+@takes_meshes
 def canonical_labels(mesh: TriMesh, named: IntArray, reference_named: IntArray) -> Labels:
     """Labels from canonical points: point i is `named[i]` here, `reference_named[i]` there.
 
@@ -84,6 +86,7 @@ def canonical_labels(mesh: TriMesh, named: IntArray, reference_named: IntArray) 
     return filled_labels(mesh, known)
 
 
+@takes_meshes
 def filled_labels(mesh: TriMesh, known: IntArray) -> Labels:
     """Fill labels in: a vertex marked -1 takes the label of the nearest vertex that has one.
 

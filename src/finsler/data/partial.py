@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import face_areas
 from finsler.mesh.topology import corner_fans, edges
 from finsler.mesh.trimesh import TriMesh
@@ -42,6 +43,7 @@ class Partial:
     share: float
 
 
+@takes_meshes
 def cut(mesh: TriMesh, *, share: float, seed: int) -> Partial:
     """The largest part on one side of a plane of random direction.
 
@@ -81,6 +83,7 @@ def cut(mesh: TriMesh, *, share: float, seed: int) -> Partial:
     return _best(mesh, heights(), share, "plane")
 
 
+@takes_meshes
 def holes(mesh: TriMesh, *, share: float, seed: int, seeds: int = 12) -> Partial:
     """What is left when discs around random points are eaten away.
 

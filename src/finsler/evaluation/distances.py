@@ -17,7 +17,7 @@ from finsler.analysis.geodesic import geodesic_matrix
 from finsler.compute.cluster import Pool, Workers, opened
 from finsler.errors import InputError
 from finsler.evaluation.surface_distances import SurfaceDistances
-from finsler.mesh.arguments import vertex_set
+from finsler.mesh.arguments import takes_meshes, vertex_set
 from finsler.mesh.measures import surface_area
 from finsler.mesh.topology import nonmanifold_edges, nonmanifold_vertices
 from finsler.mesh.trimesh import TriMesh
@@ -27,12 +27,10 @@ from finsler.typing import FloatArray, IntArray
 
 # Part of every key: raise it when what is stored changes, and old files are not found again.
 FORMAT = 2
-
 # Rows that are computed, or cells that are transposed, at a time.
 _BLOCK = 512
 # Cells that a worker sends back at once: 32 MiB.
 _CELLS = 2**22
-
 # Called with the number of rows done and that of all.
 Progress = Callable[[int, int], None]
 
@@ -144,6 +142,7 @@ class DistancesOnDemand:
 Distances = ReferenceDistances | DistancesOnDemand
 
 
+@takes_meshes
 def reference_distances(
     mesh: TriMesh,
     *,
@@ -217,6 +216,7 @@ def _check_memory(n: int, kind: np.dtype[Any], memory: float) -> None:
         )
 
 
+@takes_meshes
 def choose_distances(
     mesh: TriMesh,
     *,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import ConvergenceError, InputError
 from finsler.evaluation.surface_distances import SurfaceDistances
-from finsler.mesh.arguments import checked_map
+from finsler.mesh.arguments import checked_map, takes_meshes
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import lbo
@@ -51,6 +51,7 @@ class MapScore:
     notes: tuple[str, ...]
 
 
+@takes_meshes
 def score_map(
     mesh_1: TriMesh,
     mesh_2: TriMesh,

@@ -15,6 +15,7 @@ from finsler.data.store import prepare_shape
 from finsler.errors import InputError
 from finsler.matching.quality import cycle_distances
 from finsler.matching.surfaces import repaired
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -33,6 +34,7 @@ class LearnedMap:
     trust: FloatArray
 
 
+@takes_meshes
 def learned_map(
     checkpoint: str | os.PathLike[str], mesh_1: TriMesh, mesh_2: TriMesh, *, tune: int = 0
 ) -> LearnedMap:

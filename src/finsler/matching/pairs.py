@@ -20,6 +20,7 @@ from finsler.matching.match import Match, match
 from finsler.matching.surfaces import LEAST_SIZE, DescribedSurface
 from finsler.matching.verdict import Verdict
 from finsler.mesh import primitives
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.health import collect_warnings
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian
@@ -96,6 +97,7 @@ class Matcher:
 
             load_model(self.model)
 
+    @takes_meshes
     def describe(self, mesh: TriMesh) -> DescribedSurface:
         """Describe a mesh that is matched often."""
         return describe(mesh, k=self.k, operator=self._laplacian, cache=self.cache)
@@ -103,6 +105,7 @@ class Matcher:
     def _laplacian(self, mesh: TriMesh) -> Laplacian:
         return self.operator.laplacian(mesh, self.theta)
 
+    @takes_meshes
     def match(
         self,
         mesh_1: TriMesh | DescribedSurface,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.matching.points import Refined
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
@@ -19,6 +20,7 @@ _ROUNDS = 10
 Matrix = NDArray[np.floating]
 
 
+@takes_meshes
 def orientation_share(mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray) -> float:
     """Share, by area of their images, of the faces of mesh 1 that arrive right side up.
 
@@ -52,11 +54,13 @@ def distance_change(before: Matrix, after: Matrix, weights: FloatArray | None = 
     )
 
 
+@takes_meshes
 def cycle_distances(mesh_1: TriMesh, map_12: IntArray, map_21: IntArray) -> FloatArray:
     """Straight distance (n_1,) between x and map_21(map_12(x)), in the unit of mesh 1."""
     return np.asarray(np.linalg.norm(mesh_1.vertices - mesh_1.vertices[map_21[map_12]], axis=1))
 
 
+@takes_meshes
 def expected_errors(
     mesh_1: TriMesh,
     spectrum_1: Spectrum,

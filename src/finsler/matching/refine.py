@@ -13,7 +13,7 @@ from finsler.matching.elastic import bend_and_zoom
 from finsler.matching.functional import embeddings, pull_back, vertex_map
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Points, Refined, Step, points_of, sampled
-from finsler.mesh.arguments import checked_map, real_array
+from finsler.mesh.arguments import checked_map, real_array, takes_meshes
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray
 
@@ -21,6 +21,7 @@ from finsler.typing import FloatArray
 SAMPLES = 5000
 
 
+@takes_meshes
 def refine(
     map_12: ArrayLike,
     spectrum_1: Spectrum,

@@ -8,6 +8,7 @@ import numpy as np
 
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.quality import Matrix, distance_change, orientation_share
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area, vertex_areas
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -71,6 +72,7 @@ class Verdict:
         )
 
 
+@takes_meshes
 def verdict(
     mesh_1: TriMesh,
     mesh_2: TriMesh,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,7 +26,21 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     Where a `TriMesh` is wanted, whatever [`as_mesh`][finsler.as_mesh] takes becomes one. What the
     type does not say (a range, a shape, a finite value) is left to the function.
     """
+    return _checked(function, lambda annotation: isinstance(annotation, str))  # `self` has none.
+
+
+def takes_meshes(function: Callable[P, R]) -> Callable[P, R]:
+    """`checked` for the meshes among the arguments; the others are left to the function."""
+    return _checked(function, lambda annotation: bool(_MESHES & {*_alternatives(str(annotation))}))
+
+
+def _checked(function: Callable[P, R], concerns: Callable[[object], bool]) -> Callable[P, R]:
     taken = signature(function)
+    annotations = {
+        name: parameter.annotation
+        for name, parameter in taken.parameters.items()
+        if concerns(parameter.annotation)
+    }
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -35,9 +49,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError:  # Too few or too many: Python says which.
             return function(*args, **kwargs)
         for name, value in given.arguments.items():
-            annotation = taken.parameters[name].annotation
-            if isinstance(annotation, str):  # `self` has none.
-                given.arguments[name] = require_type(value, annotation, name)
+            if name in annotations:
+                given.arguments[name] = require_type(value, annotations[name], name)
         return function(*given.args, **given.kwargs)
 
     return call
@@ -78,6 +91,8 @@ def require_type(value: Any, annotation: str, name: str) -> Any:
 
         if (mesh := convert(value, name)) is not None:
             return mesh
+    elif _MESHES & {*kinds} and isinstance(value, list | tuple):
+        return tuple(require_type(item, "TriMesh", f"{name}[{i}]") for i, item in enumerate(value))
     wanted = " or ".join(dict.fromkeys(map(_in_words, kinds)))
     plain = {*_WORDS, *_ARRAYS} - {"TriMesh"}
     own_classes = not any(kind.partition("[")[0] in plain for kind in kinds)
@@ -209,6 +224,7 @@ def checked_map(values: ArrayLike, n_from: int, n_into: int, name: str = "the ma
 
 
 _ARRAYS = ("ArrayLike", "FloatArray", "IntArray", "NDArray")
+_MESHES = {"TriMesh", "Sequence[TriMesh]", "tuple[TriMesh, TriMesh]"}
 _WORDS = {
     "None": "None",
     "bool": "True or False",
@@ -227,6 +243,7 @@ _WORDS = {
 }
 
 
+@cache
 def _alternatives(annotation: str) -> list[str]:
     """The types of a union, split where no bracket is open."""
     kinds, depth = [""], 0

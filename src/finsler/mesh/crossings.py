@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from finsler.mesh.arguments import checked
 from finsler.mesh.trimesh import TriMesh
 
 
+@checked
 def crossing_faces(mesh: TriMesh) -> NDArray[np.bool_]:
     """Mask (m,) of the faces that pass through another one with which they share no vertex.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
 from finsler.mesh.topology import component_volumes, referenced_vertices
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray
@@ -28,22 +29,26 @@ def in_safe_unit(mesh: TriMesh) -> tuple[TriMesh, float]:
     return TriMesh(np.ldexp(mesh.vertices, -exponent), mesh.faces), float(np.ldexp(1.0, exponent))
 
 
+@checked
 def face_cross(mesh: TriMesh) -> FloatArray:
     """Normal of each face times twice its area, (m, 3), outward for counter-clockwise faces."""
     a, b, c = (mesh.vertices[mesh.faces[:, i]] for i in range(3))
     return np.asarray(np.cross(b - a, c - a))
 
 
+@checked
 def face_areas(mesh: TriMesh) -> FloatArray:
     """Area of each face, (m,)."""
     return np.asarray(0.5 * np.linalg.norm(face_cross(mesh), axis=1))
 
 
+@checked
 def surface_area(mesh: TriMesh) -> float:
     """Total area."""
     return float(face_areas(mesh).sum())
 
 
+@checked
 def signed_volume(mesh: TriMesh) -> float:
     """Volume enclosed by a closed mesh, positive when its faces point outwards.
 
@@ -52,6 +57,7 @@ def signed_volume(mesh: TriMesh) -> float:
     return float(component_volumes(mesh, np.zeros(mesh.n_faces, dtype=np.int64))[0])
 
 
+@checked
 def degenerate_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of faces without a usable plane.
 
@@ -61,6 +67,7 @@ def degenerate_faces(mesh: TriMesh) -> BoolArray:
     return _thinner(mesh, 1e-12)
 
 
+@checked
 def needle_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of faces whose smallest height is below 1e-6 of their longest edge.
 
@@ -69,6 +76,7 @@ def needle_faces(mesh: TriMesh) -> BoolArray:
     return _thinner(mesh, NEEDLE) & ~degenerate_faces(mesh)
 
 
+@checked
 def require_usable_faces(mesh: TriMesh) -> None:
     """Raise when a face has no area or a vertex no face: no operator exists on such a mesh."""
     bad = degenerate_faces(mesh)
@@ -86,21 +94,25 @@ def require_usable_faces(mesh: TriMesh) -> None:
         )
 
 
+@checked
 def face_normals(mesh: TriMesh) -> FloatArray:
     """Unit normal of each face, (m, 3); the zero vector where the face is degenerate."""
     return _unit(face_cross(in_safe_unit(mesh)[0]))
 
 
+@checked
 def vertex_normals(mesh: TriMesh) -> FloatArray:
     """Area-weighted unit normal of each vertex, (n, 3); zero where it is undefined."""
     return _unit(_scatter(mesh, face_cross(in_safe_unit(mesh)[0])))
 
 
+@checked
 def vertex_areas(mesh: TriMesh) -> FloatArray:
     """One third of the area of the incident faces, (n,): the lumped mass."""
     return _scatter(mesh, face_areas(mesh)[:, None] / 3.0)[:, 0]
 
 
+@checked
 def edge_lengths(mesh: TriMesh) -> FloatArray:
     """Length of the edge opposite to each corner, (m, 3)."""
     corners = mesh.vertices[mesh.faces]
@@ -125,6 +137,7 @@ class TangentBasis:
         return coordinates[:, :1] * self.first + coordinates[:, 1:] * self.second
 
 
+@checked
 def face_basis(mesh: TriMesh) -> TangentBasis:
     """The basis that comes with the mesh: first axis along the edge from corner 0 to corner 1."""
     require_usable_faces(mesh)
@@ -133,6 +146,7 @@ def face_basis(mesh: TriMesh) -> TangentBasis:
     return TangentBasis(first, np.cross(face_normals(mesh), first))
 
 
+@checked
 def hat_gradients(mesh: TriMesh) -> FloatArray:
     """Gradient of the hat function of each corner on its face, (m, 3 corners, 3).
 

@@ -187,6 +187,7 @@ def _composed(first: Repair, second: Repair) -> Repair:
     )
 
 
+@checked
 def duplicate_faces(mesh: TriMesh) -> BoolArray:
     """Mask (m,) of the faces that have the same three vertices as an earlier one."""
     return repeated_rows(np.sort(mesh.faces, axis=1))

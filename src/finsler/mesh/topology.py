@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, depth_first_order
 
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
 
@@ -36,6 +37,7 @@ class Edges:
     pairs: IntArray
 
 
+@takes_meshes
 def edges(mesh: TriMesh) -> Edges:
     """Edges of a mesh; sides of length zero (a repeated corner) are edges like any other.
 
@@ -70,6 +72,7 @@ def edge_table(faces: IntArray, n_vertices: int) -> Edges:
     )
 
 
+@takes_meshes
 def referenced_vertices(mesh: TriMesh) -> BoolArray:
     """Mask (n,) of the vertices that some face uses."""
     used = np.zeros(mesh.n_vertices, dtype=np.bool_)
@@ -77,6 +80,7 @@ def referenced_vertices(mesh: TriMesh) -> BoolArray:
     return used
 
 
+@takes_meshes
 def vertex_components(mesh: TriMesh) -> IntArray:
     """Connected component of each vertex, (n,), numbered from 0; -1 where no face uses it.
 
@@ -94,17 +98,20 @@ def vertex_components(mesh: TriMesh) -> IntArray:
     return components
 
 
+@takes_meshes
 def euler_number(mesh: TriMesh) -> int:
     """Vertices in use − edges + faces: 2 − 2g for a closed orientable surface of genus g."""
     return int(referenced_vertices(mesh).sum()) - len(edges(mesh).vertices) + mesh.n_faces
 
 
+@takes_meshes
 def nonmanifold_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
     """End points (k, 2) of the edges with three or more faces; `table` saves finding the edges."""
     table = edges(mesh) if table is None else table
     return table.vertices[(table.counts > 2) & proper_edges(table)]
 
 
+@takes_meshes
 def nonmanifold_vertices(mesh: TriMesh) -> IntArray:
     """Indices (k,) of the vertices around which the faces form more than one fan."""
     _, first = np.unique(corner_fans(mesh), return_index=True)
@@ -112,6 +119,7 @@ def nonmanifold_vertices(mesh: TriMesh) -> IntArray:
     return np.flatnonzero(fans > 1)
 
 
+@takes_meshes
 def corner_fans(mesh: TriMesh) -> IntArray:
     """Fan of each corner, (3 m,); corner `3 f + c` is corner `c` of face `f`.
 
@@ -134,6 +142,7 @@ def joined_corners(faces: IntArray, pairs: IntArray, names: IntArray) -> IntArra
     return connected_labels(faces.size, heads, tails)
 
 
+@takes_meshes
 def inconsistent_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
     """End points (k, 2) of the two-face edges that both faces traverse in the same direction.
 
@@ -167,6 +176,7 @@ class Orientation:
     flip: BoolArray
 
 
+@takes_meshes
 def orientation(mesh: TriMesh) -> Orientation:
     """Orientability and a consistent orientation, from the connected components of a double cover.
 
@@ -200,6 +210,7 @@ def orientation(mesh: TriMesh) -> Orientation:
     )
 
 
+@takes_meshes
 def component_volumes(mesh: TriMesh, component: IntArray) -> FloatArray:
     """Signed volume (k,) under each component of faces, `component` (m,).
 
@@ -210,6 +221,7 @@ def component_volumes(mesh: TriMesh, component: IntArray) -> FloatArray:
     return np.asarray(np.bincount(component, sixfold) / 6.0, dtype=np.float64)
 
 
+@takes_meshes
 def boundary_loops(mesh: TriMesh) -> list[IntArray]:
     """Vertices along each boundary loop, the surface on the left of the first step.
 

@@ -77,7 +77,8 @@ class TriMesh:
             import pyvista
         except ImportError as error:
             raise InputError("PyVista is not installed: pip install pyvista") from error
-        return pyvista.PolyData.from_regular_faces(np.array(self.vertices), self.faces)
+        padded = np.insert(self.faces, 0, 3, axis=1)
+        return pyvista.PolyData(np.array(self.vertices), padded.ravel())
 
     def __repr__(self) -> str:
         faces = f"{self.n_faces} face" + "s" * (self.n_faces != 1)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from finsler.errors import InputError
 from finsler.frames.oriented import conormals
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import TangentBasis, face_basis
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
@@ -41,6 +42,7 @@ class FieldGeometry:
     pairs: Tensor
 
     @classmethod
+    @takes_meshes
     def from_mesh(
         cls, mesh: TriMesh, basis: TangentBasis | None = None, *, dtype: torch.dtype = torch.float32
     ) -> FieldGeometry:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import TangentBasis, face_areas, face_basis, hat_gradients
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator.stiffness import assemble
@@ -44,6 +45,7 @@ class MeshGeometry:
     mass: Tensor
 
     @classmethod
+    @takes_meshes
     def from_mesh(
         cls,
         mesh: TriMesh,

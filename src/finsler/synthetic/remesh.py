@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from finsler.errors import ConvergenceError, InputError
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area
 from finsler.mesh.topology import edges, euler_number
 from finsler.mesh.trimesh import TriMesh
@@ -39,6 +40,7 @@ class Remeshed:
     barycentric: FloatArray
 
 
+@takes_meshes
 def remesh(mesh: TriMesh, vertices: int, rng: np.random.Generator) -> Remeshed:
     """Isotropic remeshing to an exact number of vertices, with its own random connectivity.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
+from finsler.mesh.conversion import as_mesh
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray
 
@@ -83,6 +84,7 @@ class Panel:
         if self.scalars is not None and self.colors is not None:
             raise InputError("a panel has scalars or colours of its vertices, not both")
         checks: dict[str, Callable[[Any], Any]] = {
+            "mesh": as_mesh,
             "scalars": lambda values: _checked_scalars(self.mesh, values),
             "clim": _checked_clim,
             "arrows": lambda both: _checked_arrows(*both),

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
-from finsler.mesh.arguments import checked_map
+from finsler.mesh.arguments import checked_map, takes_meshes
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -33,6 +33,7 @@ _ROW = 4
 _BANDS = 16
 
 
+@takes_meshes
 def figure_kernels(
     path: str | os.PathLike[str],
     mesh: TriMesh,
@@ -61,6 +62,7 @@ def figure_kernels(
     return save_figure(path, in_rows(panels), camera=_camera_near(mesh, vertex, values))
 
 
+@takes_meshes
 def figure_eigenfunctions(
     path: str | os.PathLike[str],
     mesh: TriMesh,
@@ -80,6 +82,7 @@ def figure_eigenfunctions(
     return save_figure(path, in_rows(panels))
 
 
+@takes_meshes
 def figure_heat(
     path: str | os.PathLike[str],
     mesh: TriMesh,
@@ -109,6 +112,7 @@ def heat_panels(
     ]
 
 
+@takes_meshes
 def figure_distances(
     path: str | os.PathLike[str],
     mesh: TriMesh,
@@ -136,6 +140,7 @@ def figure_distances(
     return save_figure(path, [panels], camera=camera or camera_facing(mesh, source))
 
 
+@takes_meshes
 def figure_correspondence(
     path: str | os.PathLike[str],
     target: TriMesh,

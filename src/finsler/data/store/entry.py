@@ -16,6 +16,7 @@ from finsler.data.collection import Shape
 from finsler.data.store.config import PrepareConfig
 from finsler.descriptors.shot import shot
 from finsler.errors import InputError
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import face_areas, require_usable_faces
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator.laplacian import lbo
@@ -119,6 +120,7 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
     )
 
 
+@takes_meshes
 def normalised(mesh: TriMesh) -> TriMesh:
     """The mesh scaled to area 1, its centre of area at the origin."""
     require_usable_faces(mesh)
