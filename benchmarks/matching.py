@@ -1,13 +1,14 @@
-"""What does matching large meshes cost, and which search is faster?
+"""What does matching cost, stage by stage and on large meshes, and which search is faster?
 
 How good matching is, is measured by `finsler benchmark`.
 
-    python benchmarks/matching.py [--large 50000] [--search]
+    python benchmarks/matching.py [--stages 5000] [--large 50000] [--search]
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from typing import Any
 
@@ -16,7 +17,8 @@ from scipy.spatial import cKDTree
 
 from common import median_time, peak_memory_gib, print_table, save
 from finsler import TriMesh, primitives
-from finsler.matching import match, nearest_rows
+from finsler.data import synthetic_collection
+from finsler.matching import describe, match, nearest_rows
 from finsler.mesh import surface_area
 
 Result = dict[str, Any]
@@ -60,16 +62,43 @@ def large(size: int) -> Result:
     }
 
 
+def stages(size: int) -> Result:
+    """CPU time of the stages of matching two people, as shares, and of those described before."""
+    people = synthetic_collection("humanoid", train=0, test=2, poses=1, vertices=size, seed=1)
+    meshes = [people[name].mesh for name in people.test]
+    small = primitives.bumpy_sphere(6)
+    match(small, small, k=40)  # compiles
+    marks: list[tuple[str, float]] = []
+    match(*meshes, progress=lambda stage: marks.append((stage, time.process_time())))
+    marks.append(("", time.process_time()))
+    spent = {name: after - before for (name, before), (_, after) in itertools.pairwise(marks)}
+    surfaces = [describe(mesh) for mesh in meshes]
+    start = time.process_time()
+    match(*surfaces)
+    kept, total = time.process_time() - start, sum(spent.values())
+    return {
+        "vertices": size,
+        "CPU s/pair": total,
+        **{f"{name}, share": seconds / total for name, seconds in spent.items()},
+        "CPU s/pair, described before": kept,
+        "ratio": total / kept,
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", type=int, default=0, help="Vertices of the larger mesh.")
     parser.add_argument("--search", action="store_true")
+    parser.add_argument("--stages", type=int, default=0, help="Vertices of two people.")
     options = parser.parse_args()
     results: Result = {}
     if options.search:
         results["search"] = search()
         first = results["search"][0]
         print_table("Search", list(first), [list(row.values()) for row in results["search"]])
+    if options.stages:
+        results["stages"] = stages(options.stages)
+        print_table("Stages", ["stage", "value"], list(map(list, results["stages"].items())))
     if options.large:
         results["large"] = large(options.large)
         print(results["large"])
