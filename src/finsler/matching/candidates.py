@@ -25,16 +25,18 @@ _WEIGHT, _LATER = 0.5, 0.3
 _LAST = 60
 # Vertices that candidates are refined with, at first and then.
 _EARLY, _SAMPLES = 1000, 1500
-# Guessed signs: how many, sizes of the functional maps, vertices, and how many go on.
+# Guessed signs: how many, how often, sizes of the functional maps, vertices, and how many go on.
 _SIGNS = 5
+_DRAWS = 2
 _GUESS_SIZES = (6, 6, 10, 14, 20, 20)
 _GUESS_SAMPLES = 500
 _GUESSES_KEPT = 4
 # Faces of the energy at first and then, candidates that grow, and that have distances compared.
 _FEW_FACES, _FACES = 150, 500
 _GROWN, _FINALISTS = 8, 5
-# Functional maps whose first entries differ by less, relative to their norm, are the same.
-_SAME = 0.15
+# Functional maps whose first entries differ by less, relative to their norm, are the same; one sign
+# of twenty makes a difference of 0.45.
+_SAME = 0.35
 
 
 def candidates(
@@ -50,11 +52,11 @@ def candidates(
 
     Descriptors are projected to bases of 20 and 40 functions, in both directions. Descriptors that
     mislead leave a guess: between nearly isometric surfaces the first functional map is nearly
-    diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020). After a
-    few rounds on few vertices, all but the eight best different ones are dropped; those grow, and
-    five of them are scored by geodesic distances too. Neither signs nor distances are tried for
-    parts, whose functions have other frequencies and whose distances may be longer. The one of
-    least energy comes first; all have bases of about 60 functions.
+    diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020), on two
+    samples of the vertices. After a few rounds on few vertices, all but the eight best different
+    ones are dropped; those grow, and five are scored by geodesic distances too. Neither signs nor
+    distances are tried for parts, whose functions have other frequencies and whose distances may be
+    longer. The one of least energy comes first; all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
@@ -68,10 +70,11 @@ def candidates(
             for functional in _from_descriptors(first, second, mixture, step):
                 started.append((early.zoom(functional, [step] * _ROUNDS), size))
     if not partial:
-        some = (sampled(points, _GUESS_SAMPLES, rng) for points in (whole_1, whole_2))
         step = _steps(first, second, _SIZES[0], partial)[0]
-        for functional in _from_signs(Search.of(*some), few):
-            started.append((early.zoom(functional, [step] * _ROUNDS), _SIZES[0]))
+        for _ in range(_DRAWS):
+            some = (sampled(points, _GUESS_SAMPLES, rng) for points in (whole_1, whole_2))
+            for functional in _from_signs(Search.of(*some), few):
+                started.append((early.zoom(functional, [step] * _ROUNDS), _SIZES[0]))
     energy = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FACES)
     late = Search.of(sampled(whole_1, _SAMPLES, rng), sampled(whole_2, _SAMPLES, rng))
     scored = []
