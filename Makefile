@@ -25,7 +25,7 @@ demo: $(VENV)/ready-demo
 	$(BIN)/finsler demo --out demo
 
 test: $(VENV)/ready-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 lint: $(VENV)/ready-test
 	$(BIN)/ruff format --check .

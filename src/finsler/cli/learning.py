@@ -187,7 +187,7 @@ def _write_training_report(out: Path, store: Store, about: About) -> None:
         "angles": about.angles,
     }
     config = {
-        "train": dataclasses.asdict(about.config),
+        "train": about.config.record(),
         "prepare": dataclasses.asdict(about.prepare),
     }
     title = f"Training on {store.name}"

@@ -254,7 +254,7 @@ def train_and_predict(
         record = {
             "store": store.name,
             "data": about.data,
-            "train": dataclasses.asdict(config),
+            "train": config.record(),
             "prepare": dataclasses.asdict(about.prepare),
             **_costs(about.history),
             "parameters": sum(tensor.numel() for tensor in weights),

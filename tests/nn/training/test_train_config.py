@@ -187,3 +187,12 @@ def test_warm_up_rises_linearly_and_then_follows_the_schedule():
     cosine = dataclasses.replace(config, schedule="cosine")
     assert learning_rate(cosine, 4, 5) == pytest.approx(1.0)
     assert learning_rate(cosine, 14, 5) < 0.03
+
+
+def test_files_keep_only_what_has_an_effect():
+    """Else a file could not be read where another version has another default."""
+    labels, maps = TrainConfig(), TrainConfig(objective="maps")
+    assert "maps_basis" not in labels.record() and "maps_basis" in maps.record()
+    assert "step_factor" not in labels.to_toml()
+    for config in (labels, maps, TrainConfig(schedule="steps", step_epochs=(2,))):
+        assert TrainConfig.of(config.record()) == config

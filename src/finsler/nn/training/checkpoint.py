@@ -80,7 +80,8 @@ def save_checkpoint(
             for key, value in optimiser.state[parameter].items():
                 tensors[f"{_OPTIMISER}{name}.{key}"] = value
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    text = json.dumps({"format": FORMAT, **dataclasses.asdict(about)})
+    listed = {**dataclasses.asdict(about), "config": about.config.record()}
+    text = json.dumps({"format": FORMAT, **listed})
     metadata = {"finsler": text, "crc32": str(_checksum(text, tensors))}
     write_bytes(path, save(tensors, metadata))
 

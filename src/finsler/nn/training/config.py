@@ -202,9 +202,20 @@ class TrainConfig(MapSettings):
             changed[name] = _parsed(name, text.strip(), _TYPES[name])
         return dataclasses.replace(self, **changed)
 
+    def record(self) -> dict[str, Any]:
+        """The settings that have an effect, as a file of the run keeps them.
+
+        The others have their defaults, which another version may change.
+        """
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if not (needed := field.metadata["only_with"]) or getattr(self, needed[0]) == needed[1]
+        }
+
     def to_toml(self) -> str:
         """As a TOML text that `load` reads to the same configuration."""
-        return "".join(f"{name} = {_toml(getattr(self, name))}\n" for name in _TYPES)
+        return "".join(f"{name} = {_toml(value)}\n" for name, value in self.record().items())
 
     def differences(self, other: TrainConfig) -> list[str]:
         """Names of the values that differ and would change what is learned."""
