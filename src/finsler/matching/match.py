@@ -105,8 +105,7 @@ def match(
 ) -> Match:
     """Find the vertex of mesh 2 for each vertex of mesh 1; components and holes are allowed.
 
-    Functional maps from descriptors are candidates. The one of least energy is refined by ZoomOut,
-    while mesh 1 is bent towards mesh 2 along the map.
+    Of functional maps from descriptors the one of least energy is refined, bending mesh 1 along it.
 
     Parameters
     ----------
@@ -115,8 +114,7 @@ def match(
     k : int
         Size of the largest basis; at most a third of the vertices, or what is described, is used.
     operator : callable
-        Gives the Laplacian of a mesh whose eigenfunctions are the basis; not used for surfaces that
-        are described already.
+        Gives the Laplacian whose eigenfunctions are the basis of surfaces not yet described.
     initial, trust : (n_1,), optional
         A vertex map to refine, such as a learned one, and how much each vertex counts at first.
     keep : bool
@@ -124,8 +122,7 @@ def match(
     partial : bool
         Mesh 1 is a part of mesh 2 in the same unit; both are divided by √area of mesh 2.
     seed, cache, progress : int, path, callable
-        Of the samples; folder in which descriptions of meshes are kept, see
-        [`describe`][finsler.describe]; called with the name of each stage.
+        Of the samples; folder in which descriptions are kept; called with the name of each stage.
 
     Raises
     ------
@@ -134,26 +131,24 @@ def match(
 
     Examples
     --------
-    >>> from finsler import primitives
-    >>> mesh = primitives.bumpy_sphere(8)
-    >>> match(mesh, mesh).verdict.probably_wrong
+    >>> from finsler.mesh.primitives import bumpy_sphere
+    >>> match(bumpy_sphere(8), bumpy_sphere(8)).verdict.probably_wrong
     False
     """
+    require_seed(seed)
     pair = _Pair.of(opened(mesh_1), opened(mesh_2), partial=partial)
     size = basis_size(k, pair.unit_1.mesh, pair.unit_2.mesh)
-    require_seed(seed)
     if initial is None:
         if keep or trust is not None:
             raise InputError("keep and trust are for an initial map, and none is given")
-        surfaces = pair.described(k, operator, cache, progress)
-        refined, bases = _match_descriptors(*surfaces, partial, seed, progress)
+        both = pair.described(k, operator, cache, progress)
+        refined, bases = _match_descriptors(*both, partial, seed, progress)
     else:
-        progress("basis")
+        progress("basis and refinement")
         bases = pair.bases(size, operator)
-        progress("refinement")
         refined = _refine_initial(pair, *pair.between_units(initial, trust), bases, keep, seed)
     progress("verdict")
-    return pair.as_given(_measure(pair, refined, _way_back(refined, *bases), bases))
+    return pair.as_given(_measure(pair, refined, bases))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,8 +285,9 @@ def _way_back(refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum) -> I
     return nearest_rows(there, here)
 
 
-def _measure(pair: _Pair, refined: Refined, map_21: IntArray, bases: Bases) -> Match:
+def _measure(pair: _Pair, refined: Refined, bases: Bases) -> Match:
     """The maps between the repaired meshes with all that is said about them."""
+    map_21 = _way_back(refined, *bases)
     expected = expected_errors(pair.unit_1.mesh, *bases, refined, map_21)
     said = verdict(pair.unit_1.mesh, pair.unit_2.mesh, refined.map_12, map_21, partial=pair.partial)
     k_1, k_2 = refined.functional.shape

@@ -37,10 +37,8 @@ def refine(
 ) -> Refined:
     """Refine a vertex map, from wherever it comes, by ZoomOut (Melzi et al. 2019).
 
-    In turn, the functional map C = Φ_1⁺ Φ_2[map_12] is read off the vertex map in bases of
-    growing size, and the vertex map off the functional map, as nearest neighbours. With the meshes,
-    surface 1 is bent along the map, and partners are near in position and normal too: that keeps
-    more of what is right, and gives the way back as well.
+    In turn, C = Φ_1⁺ Φ_2[map_12] in growing bases, and nearest neighbours of its embedding. With
+    meshes, surface 1 is bent along the map, and partners are near in position and normal too.
 
     Parameters
     ----------
@@ -49,16 +47,13 @@ def refine(
     spectrum_1, spectrum_2 : Spectrum
         Bases of the same operator; all of their functions are used in the end.
     first, step : int
-        Size of the first functional map, and how much each next one is larger. A map that is right
-        already keeps more with a large first size.
+        Size of the first functional map, large for a map that is right already, and its growth.
     trust : (n_1,), optional
         Weight of each vertex in the first functional map, times its area; equal by default.
     partial : bool
         Surface 1 is a part of surface 2, in the same unit: see `basis_sizes`.
-    samples : int
-        Vertices of each surface that take part before the last step, drawn by area.
-    seed : int
-        Of the draw.
+    samples, seed : int
+        Vertices of each surface that take part before the last step, and seed of their draw.
     meshes : (TriMesh, TriMesh), optional
         The two surfaces, in the unit of the bases.
 
@@ -71,27 +66,29 @@ def refine(
     --------
     >>> from finsler import lbo, primitives, spectrum
     >>> basis = spectrum(lbo(primitives.bumpy_sphere(8)), 40)
-    >>> start = np.roll(np.arange(642), 1)
-    >>> bool((refine(start, basis, basis).map_12 == np.arange(642)).mean() > 0.99)
+    >>> bool((refine(np.roll(np.arange(642), 1), basis, basis).map_12 == range(642)).mean() > 0.99)
     True
     """
+    _require_sizes(first, step, samples)
+    start = checked_map(map_12, len(spectrum_1.eigenvectors), len(spectrum_2.eigenvectors))
+    sizes = basis_sizes(spectrum_1, spectrum_2, first=first, step=step, partial=partial)
+    whole_1, whole_2 = points_of(spectrum_1), points_of(spectrum_2)
+    bases = whole_1.basis[:, : sizes[0].size_1], whole_2.basis[:, : sizes[0].size_2]
+    functional = pull_back(start, *bases, whole_1.weights * checked_trust(trust, len(start)))
+    rng = np.random.default_rng(seed)
+    if meshes is not None:
+        _require_meshes(meshes, len(whole_1.weights), len(whole_2.weights))
+        both, steps = (whole_1, whole_2), elastic_steps(sizes)
+        return bend_and_zoom(functional, meshes, both, steps, rng, partial=partial)
+    some = (sampled(whole, samples, rng) for whole in (whole_1, whole_2))
+    return last_step(zoom(functional, *some, sizes), whole_1, whole_2)
+
+
+def _require_sizes(first: int, step: int, samples: int) -> None:
     if min(first, step, samples) < 1:
         raise InputError(
             f"first, step and samples are {first}, {step}, {samples}; all must be >= 1"
         )
-    start = checked_map(map_12, len(spectrum_1.eigenvectors), len(spectrum_2.eigenvectors))
-    sizes = basis_sizes(spectrum_1, spectrum_2, first=first, step=step, partial=partial)
-    whole_1, whole_2 = points_of(spectrum_1), points_of(spectrum_2)
-    k_1, k_2 = sizes[0].size_1, sizes[0].size_2
-    weights = whole_1.weights * checked_trust(trust, len(start))
-    functional = pull_back(start, whole_1.basis[:, :k_1], whole_2.basis[:, :k_2], weights)
-    rng = np.random.default_rng(seed)
-    if meshes is not None:
-        _require_meshes(meshes, len(whole_1.weights), len(whole_2.weights))
-        whole = whole_1, whole_2
-        return bend_and_zoom(functional, meshes, whole, elastic_steps(sizes), rng, partial=partial)
-    some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
-    return last_step(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
 
 
 def elastic_steps(sizes: Sequence[Step]) -> list[Step]:
