@@ -80,8 +80,8 @@ def refine(
         _require_meshes(meshes, len(whole_1.weights), len(whole_2.weights))
         both, steps = (whole_1, whole_2), elastic_steps(sizes)
         return bend_and_zoom(functional, meshes, both, steps, rng, partial=partial)
-    some = (sampled(whole, samples, rng) for whole in (whole_1, whole_2))
-    return last_step(zoom(functional, *some, sizes), whole_1, whole_2)
+    some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
+    return last_step(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
 
 
 def _require_sizes(first: int, step: int, samples: int) -> None:
