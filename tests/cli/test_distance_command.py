@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import finsler
 from finsler.analysis import geodesic_path, randers_distance
 from finsler.cli.main import app, main
+from finsler.view.upright import Viewpoint
 
 runner = CliRunner()
 
@@ -136,7 +137,7 @@ class TestNumbers:
 
 class TestWords:
     def test_default_source_is_named(self, mesh, mesh_file):
-        nearest = int(np.argmax(mesh.vertices @ [0.35, 0.25, 1.0]))
+        nearest = Viewpoint().nearest(mesh)
         text = run("distance", mesh_file)
         assert f"source vertex {nearest} (nearest the viewer; --source chooses)" in text
         assert "wind 0.5 0 0" in text and "infinite" not in text

@@ -14,6 +14,7 @@ from finsler.analysis.heat import diffuse, drift_source, heat_kernel
 from finsler.analysis.kernels import chebyshev_polynomial, convolution_kernel
 from finsler.cli.main import app
 from finsler.mesh.measures import surface_area
+from finsler.view.upright import Viewpoint
 
 runner = CliRunner()
 
@@ -83,7 +84,7 @@ class TestKernel:
 
     def test_default_vertex_is_named(self, mesh, mesh_file):
         answer = json.loads(run("kernel", mesh_file, "--operator", "lbo", "--json"))
-        assert answer["vertex"] == int(np.argmax(mesh.vertices @ [0.35, 0.25, 1.0]))
+        assert answer["vertex"] == Viewpoint().nearest(mesh)
         assert answer["theta_degrees"] == [0.0] and len(answer["largest"]) == 1
         text = run("kernel", mesh_file, "--operator", "lbo")
         assert f"vertex {answer['vertex']} (nearest the viewer; --vertex chooses)" in text
@@ -168,6 +169,9 @@ class TestHeat:
         green = [picture[..., 1].mean() for picture in pictures]
         assert green[0] > green[1] > green[2]
         assert (pictures[0][240:, :5] == 255).all()
+        # One colour bar, the same in all pictures, below the shape.
+        bars = [picture[450:, 130:350] for picture in pictures]
+        assert np.array_equal(bars[0], bars[2]) and np.ptp(bars[0], axis=(0, 1)).max() > 150
 
     def test_too_few_eigenpairs_are_noted(self, mesh_file):
         with pytest.warns(UserWarning, match="raise -k or take --method implicit"):

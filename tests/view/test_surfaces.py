@@ -133,6 +133,19 @@ def test_kernels_are_seen_from_near_and_above(ball, drawn):
         figure_kernels("a.png", ball, [kernel, kernel], vertex, [0])
 
 
+def test_the_peak_of_a_kernel_neither_sets_the_colours_nor_paints_over_them(ball, drawn):
+    kernel = np.where(np.linalg.norm(ball.vertices - ball.vertices[0], axis=1) < 0.6, -1.0, 0.0)
+    kernel[0] = 1000.0
+    figure_kernels("a.png", ball, [kernel, 0.5 * kernel], 0)
+    [([panels], _)] = drawn
+    for panel, factor in zip(panels, (1.0, 0.5), strict=True):
+        assert (panel.clim, panel.cmap, panel.marker) == ((-1.0, 1.0), "coolwarm", 0)
+        assert panel.scalars[0] == pytest.approx(-factor)
+        assert np.array_equal(panel.scalars[1:], factor * kernel[1:])
+    figure_kernels("a.png", ball, [abs(kernel)], 0)
+    assert drawn[1][0][0][0].clim == (0.0, 1.0)
+
+
 def test_eigenfunctions_are_named_by_their_eigenvalues(ball, drawn):
     found = spectrum(lbo(ball), 6)
     figure_eigenfunctions("a.png", ball, found, [1, 5, 6])

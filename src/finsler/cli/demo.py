@@ -28,7 +28,7 @@ from finsler.view import plot_spectrum, save_figure
 from finsler.view.distance_fields import field_camera, field_panels
 from finsler.view.one_shape import draw_shape, shape_blocks
 from finsler.view.report import Html
-from finsler.view.surfaces import nearest_vertex
+from finsler.view.upright import Viewpoint
 
 # Across the line of sight, at a bit more than half the traveller's speed.
 _WIND = (0.6, 0.0, 0.0)
@@ -143,7 +143,7 @@ def _one_shape(
     first = spectra[0]
     arrays = {"eigenvalues": first.eigenvalues, "eigenvectors": first.eigenvectors}
     write_npz(out / "spectrum.npz", {**arrays, "mass": stack.mass}, config)
-    source = nearest_vertex(mesh)
+    source = Viewpoint().nearest(mesh)
     time = 2.5e-3 * float(stack.mass.sum())
     angles = [round(180.0 * float(theta) / np.pi, 1) for theta in stack.theta]
     kernels = {a: heat_kernel(s, time, source) for a, s in zip(angles, spectra, strict=True)}
@@ -187,7 +187,7 @@ def _there_and_back(mesh: TriMesh) -> list[DistanceField]:
     """From the vertex nearest the viewer against the wind to the upper left, and back with it."""
     target = int(np.argmin(mesh.vertices @ [1.0, -0.7, -0.4]))
     metric = wind_metric(mesh, _WIND)
-    return distance_fields(metric, [nearest_vertex(mesh)], both=True, target=target)
+    return distance_fields(metric, [Viewpoint().nearest(mesh)], both=True, target=target)
 
 
 def _list(values: Any) -> str:

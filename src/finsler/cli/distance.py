@@ -27,8 +27,11 @@ from finsler.cli.options import (
     PictureCount,
     Smoothing,
     SourceVertices,
+    camera_options,
     operator_record,
+    viewpoint_of,
     wind_metric,
+    with_options,
     working,
 )
 from finsler.cli.results import (
@@ -47,9 +50,9 @@ from finsler.mesh import TriMesh, load_mesh
 from finsler.mesh.arguments import vertex_indices
 from finsler.metric import RandersMetric
 from finsler.spec import OperatorSpec
-from finsler.view import save_figure
+from finsler.view import Camera, save_figure
 from finsler.view.distance_fields import field_camera, field_panels, front_rows
-from finsler.view.surfaces import nearest_vertex
+from finsler.view.upright import Viewpoint
 
 # Options by the metric that they belong to.
 _OPTIONS = {
@@ -107,9 +110,11 @@ Animation = Annotated[
 ]
 
 
+@with_options(viewpoint=camera_options)
 def distance(
     context: typer.Context,
     mesh: MeshFile,
+    *,
     source: SourceVertices = None,
     reverse: Reverse = False,
     both: Both = False,
@@ -129,6 +134,7 @@ def distance(
     figure: FigureFile = None,
     animate: Animation = None,
     frames: PictureCount = 40,
+    viewpoint: Viewpoint,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -152,7 +158,8 @@ def distance(
     kind = _metric_kind(metric, method, {name for name in context.params if _given(context, name)})
     spec = OperatorSpec("flbo", alpha, tau, omega, peak, smoothing)
     surface = load_mesh(mesh)
-    sources = source or [nearest_vertex(surface)]
+    seen = viewpoint_of(viewpoint, mesh)
+    sources = source or [seen.nearest(surface)]
     vertex_indices([*sources, *([] if path_to is None else [path_to])], surface.n_vertices)
     how = {"method": method, **_solver(method, surface.n_vertices, solver)}
     config = {"mesh": mesh.name, "sources": sources, **how, **_record(kind, wind, spec, theta)}
@@ -164,20 +171,24 @@ def distance(
         )
     named, arrays = named_values(fields), {**named_paths(fields), "sources": sources}
     write_functions(out, surface, named, {**named, **arrays}, config)
-    _draw(fields, figure, animate, frames)
+    _draw(fields, figure, animate, frames, field_camera(fields, seen))
     report = {"sources": sources, **summary(fields, path_to), "files": files, "config": config}
     print_report(report, _lines(report, bool(source)), as_json=as_json)
 
 
 def _draw(
-    fields: list[DistanceField], figure: Path | None, animate: Path | None, pictures: int
+    fields: list[DistanceField],
+    figure: Path | None,
+    animate: Path | None,
+    pictures: int,
+    camera: Camera,
 ) -> None:
     if figure is not None:
-        save_figure(figure, [field_panels(fields)], camera=field_camera(fields))
+        save_figure(figure, [field_panels(fields)], camera=camera)
     if animate is not None:
         rows, radii = front_rows(fields, pictures)
         labels = [f"d < {radius:.3g}" for radius in radii]
-        write_animation(animate, rows, labels, camera=field_camera(fields))
+        write_animation(animate, rows, labels, camera=camera)
 
 
 def _given(context: typer.Context, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,9 +23,11 @@ from finsler.cli.options import (
     SourceVertices,
     Theta,
     about_weights,
+    camera_options,
     laplacian_of,
     operator_options,
     operator_record,
+    viewpoint_of,
     with_options,
     working,
 )
@@ -46,7 +49,9 @@ from finsler.metric import RandersMetric
 from finsler.operator import Laplacian
 from finsler.spec import OperatorSpec
 from finsler.typing import FloatArray
-from finsler.view.surfaces import camera_facing, figure_heat, heat_panels, in_rows, nearest_vertex
+from finsler.view import Camera
+from finsler.view.surfaces import figure_heat, heat_panels
+from finsler.view.upright import Viewpoint
 
 Flow = Callable[[float], FloatArray]
 
@@ -95,7 +100,7 @@ Animation = Annotated[
 ]
 
 
-@with_options(spec=operator_options)
+@with_options(spec=operator_options, viewpoint=camera_options)
 def heat(
     mesh: MeshFile,
     *,
@@ -115,6 +120,7 @@ def heat(
     figure: FigureFile = None,
     animate: Animation = None,
     frames: PictureCount = 40,
+    viewpoint: Viewpoint,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -123,7 +129,7 @@ def heat(
     The surface is measured with its own area as the unit: times are shares of it, and the heat u
     has mean 1 (or --amount), which is where it ends on a connected surface. Units of the file do
     not matter. Each picture has its own range of colours, from 0 to the hottest point, or around 0
-    where it is cold somewhere.
+    where it is cold somewhere; an animation has one, that of its last picture.
 
     Example: `finsler heat cat.off --source 120 -t 0.001 -t 0.01 --operator albo --animate cat.gif`
     """
@@ -132,7 +138,8 @@ def heat(
     times = _sorted(time or _TIMES)
     series = [] if animate is None else _series(times, frames)
     surface = load_mesh(mesh)
-    sources = source or [nearest_vertex(surface)]
+    seen = viewpoint_of(viewpoint, mesh)
+    sources = source or [seen.nearest(surface)]
     vertex_indices(sources, surface.n_vertices)
     config = {"mesh": mesh.name, "sources": sources, "times": times, "amount": amount}
     config |= {"finsler_source": finsler_source, **operator_record(spec, theta, delaunay=delaunay)}
@@ -142,9 +149,11 @@ def heat(
     with working(f"heat, {config['solver']} solver"):
         flow = _flow(config, metric, operator)
         heats = [flow(t) for t in times]
-    _write(surface, heats, config, out, figure)
+    _write(surface, heats, config, out)
+    if figure is not None:
+        figure_heat(figure, surface, heats, times, sources[0], viewpoint=seen)
     if animate is not None:
-        _animate(animate, surface, flow, series, sources[0])
+        _animate(animate, surface, flow, series, seen.facing(surface, sources[0]))
     report = {"sources": sources, "times": times, **_numbers(heats, operator.mass), **shares}
     report |= {"files": files, "config": config}
     print_report(report, _lines(report, bool(source)), as_json=as_json)
@@ -200,20 +209,18 @@ def _write(
     heats: list[FloatArray],
     config: Mapping[str, Any],
     out: Path | None,
-    figure: Path | None,
 ) -> None:
     times, sources = config["times"], config["sources"]
     functions = {scalar_name("heat", t): u for t, u in zip(times, heats, strict=True)}
     arrays = {"heat": heats, "times": times, "sources": sources}
     write_functions(out, mesh, functions, arrays, config)
-    if figure is not None:
-        figure_heat(figure, mesh, heats, times, sources[0])
 
 
-def _animate(path: Path, mesh: TriMesh, flow: Flow, times: list[float], source: int) -> None:
+def _animate(path: Path, mesh: TriMesh, flow: Flow, times: list[float], camera: Camera) -> None:
+    """One range of colours for all pictures, that of the last, in which the heat has spread."""
     panels = heat_panels(mesh, [flow(t) for t in times], [""] * len(times), None)
-    labels = [f"t = {t:.2g} area" for t in times]
-    write_animation(path, in_rows(panels, 1), labels, camera=camera_facing(mesh, source))
+    rows = [[replace(panel, clim=panels[-1].clim)] for panel in panels]
+    write_animation(path, rows, [f"t = {t:.2g} area" for t in times], camera=camera)
 
 
 def _numbers(heats: list[FloatArray], mass: FloatArray) -> dict[str, list[float]]:

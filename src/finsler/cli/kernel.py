@@ -15,8 +15,10 @@ from finsler.cli.options import (
     FigureFile,
     FunctionFile,
     MeshFile,
+    camera_options,
     operator_record,
     stack_options,
+    viewpoint_of,
     with_options,
     working,
 )
@@ -35,7 +37,8 @@ from finsler.mesh import load_mesh
 from finsler.mesh.arguments import vertex_indices
 from finsler.spec import OperatorSpec
 from finsler.typing import FloatArray
-from finsler.view.surfaces import figure_kernels, nearest_vertex
+from finsler.view.surfaces import figure_kernels
+from finsler.view.upright import Viewpoint
 
 _PAIRS = 300
 
@@ -68,7 +71,7 @@ Eigenpairs = Annotated[
 ]
 
 
-@with_options(spec=stack_options)
+@with_options(spec=stack_options, viewpoint=camera_options)
 def kernel(
     mesh: MeshFile,
     *,
@@ -81,6 +84,7 @@ def kernel(
     memory: MemoryLimit = None,
     out: FunctionFile = None,
     figure: FigureFile = None,
+    viewpoint: Viewpoint,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -100,7 +104,8 @@ def kernel(
     files = check_outputs(targets, [mesh], overwrite=overwrite)
     chosen, degrees = KernelFilter.parse(filter), _angles(theta, spec.kind)
     surface = load_mesh(mesh)
-    n, centre = surface.n_vertices, nearest_vertex(surface) if vertex is None else vertex
+    seen = viewpoint_of(viewpoint, mesh)
+    n, centre = surface.n_vertices, seen.nearest(surface) if vertex is None else vertex
     vertex_indices(centre, n)
     if k is None and chosen.name == "heat" and not spec.is_directed:
         k = min(_PAIRS, n)
@@ -118,7 +123,8 @@ def kernel(
     arrays = {"kernels": kernels, "theta_degrees": degrees, "vertex": centre}
     write_functions(out, surface, named, arrays, config)
     if figure is not None:
-        figure_kernels(figure, surface, kernels, centre, () if spec.kind == "lbo" else degrees)
+        angles = () if spec.kind == "lbo" else degrees
+        figure_kernels(figure, surface, kernels, centre, angles, viewpoint=seen)
     numbers = _numbers(kernels, centre)
     report = {"vertex": centre, "theta_degrees": degrees, **numbers, "files": files}
     report |= {"config": config}

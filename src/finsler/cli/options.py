@@ -19,6 +19,7 @@ from finsler.mesh import TriMesh
 from finsler.metric import RandersMetric
 from finsler.operator import Laplacian, delaunay_laplacian, laplacian
 from finsler.spec import OperatorSpec
+from finsler.view.upright import Viewpoint
 
 Kind = Literal["lbo", "albo", "flbo"]
 Omega = Literal["constant", "curved", "flat"]
@@ -115,6 +116,19 @@ Delaunay = Annotated[
         " lengths: no weight is negative then, and heat stays within its bounds.",
     ),
 ]
+UpAxis = Annotated[
+    Literal["x", "y", "z", "-x", "-y", "-z"] | None,
+    typer.Option("--up", help="Pictures: axis of the file that points up; by default a guess."),
+]
+ViewFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--view",
+        metavar="SIDE|AROUND,ABOVE",
+        help="Pictures: front (the broad side), back, left, right, top or bottom, or two angles in"
+        " degrees such as 40,10.",
+    ),
+]
 PictureCount = Annotated[int, typer.Option(help="Pictures in the animation.", min=2)]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the answer as one JSON object, for programs.")
@@ -175,6 +189,17 @@ def stack_options(
     """Options of commands that take any operators, directed ones too."""
     drift: dict[str, Any] = {"field": field, "peclet": peclet, "field_alpha": field_alpha}
     return OperatorSpec(kind, alpha, tau, omega, peak, smoothing, **drift)
+
+
+def camera_options(up: UpAxis = None, view: ViewFrom = None) -> Viewpoint:
+    """Options of commands that draw shapes."""
+    return Viewpoint(up, view)
+
+
+def viewpoint_of(chosen: Viewpoint, mesh: Path) -> Viewpoint:
+    """With the up axis that a file's format fixes, unless one is chosen: glTF says y."""
+    fixed = chosen.up is None and mesh.suffix.lower() in (".gltf", ".glb")
+    return Viewpoint("y", chosen.view) if fixed else chosen
 
 
 @contextmanager

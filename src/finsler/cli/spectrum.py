@@ -19,9 +19,11 @@ from finsler.cli.options import (
     MeshFile,
     Theta,
     about_weights,
+    camera_options,
     laplacian_of,
     operator_options,
     operator_record,
+    viewpoint_of,
     with_options,
     working,
 )
@@ -31,6 +33,7 @@ from finsler.operator import Laplacian
 from finsler.spec import OperatorSpec
 from finsler.storage.npz import write_npz
 from finsler.view.surfaces import figure_eigenfunctions
+from finsler.view.upright import Viewpoint
 
 Count = Annotated[int, typer.Option("-k", help="Number of eigenpairs, smallest first.")]
 Out = Annotated[
@@ -43,7 +46,7 @@ Figure = Annotated[
 ]
 
 
-@with_options(spec=operator_options)
+@with_options(spec=operator_options, viewpoint=camera_options)
 def spectrum(
     mesh: MeshFile,
     *,
@@ -55,6 +58,7 @@ def spectrum(
     memory: MemoryLimit = None,
     out: Out = None,
     figure: Figure = None,
+    viewpoint: Viewpoint,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -77,7 +81,7 @@ def spectrum(
         arrays = {"eigenvalues": pairs.eigenvalues, "eigenvectors": pairs.eigenvectors}
         write_npz(out, {**arrays, "mass": laplacian.mass}, config)
     if figure is not None:
-        figure_eigenfunctions(figure, surface, pairs)
+        figure_eigenfunctions(figure, surface, pairs, viewpoint=viewpoint_of(viewpoint, mesh))
     if as_json:
         report = {
             "eigenvalues": pairs.eigenvalues.tolist(),

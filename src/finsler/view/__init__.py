@@ -15,10 +15,12 @@ from finsler.view.surfaces import (
     figure_heat,
     figure_kernels,
 )
+from finsler.view.upright import Viewpoint
 
 __all__ = [
     "Camera",
     "Panel",
+    "Viewpoint",
     "figure_correspondence",
     "figure_distances",
     "figure_eigenfunctions",

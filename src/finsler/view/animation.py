@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 from finsler.errors import InputError
 from finsler.storage.files import write_bytes
 from finsler.storage.outputs import mark
-from finsler.view.panel import Camera, Panel
+from finsler.view.colors import color_table
+from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.renderer import render_panel
 
 # Pictures that the common palette is taken from, and the colours it has beside black and white.
 _SAMPLED = 12
 _COLORS = 254
+# Height of the strip with the colour bar.
+_BAR = 44
 
 
 def save_animation(
@@ -71,16 +75,37 @@ def save_panel_animation(
     camera: Camera,
     size: tuple[int, int] = (480, 480),
 ) -> Path:
-    """Draw rows of panels, each row one picture with a label, into a GIF.
+    """Draw rows of panels, each row one picture with a label and a colour bar, into a GIF.
 
-    `size` is width and height of a panel in pixels; errors as for
+    `size` is width and height of a panel with its share of the bar, in pixels; errors as for
     [`save_animation`][finsler.view.save_animation].
     """
-    pictures = [
-        np.concatenate([render_panel(panel, camera=camera, size=size) for panel in row], axis=1)
-        for row in rows
-    ]
+    pictures = []
+    for row in rows:
+        drawn = [render_panel(p, camera=camera, size=(size[0], size[1] - _BAR)) for p in row]
+        [first, *_] = resolve_colors(row)
+        pictures.append(
+            np.concatenate([np.concatenate(drawn, axis=1), _color_bar(first, len(row), size)])
+        )
     return save_animation(path, pictures, labels)
+
+
+def _color_bar(panel: Panel, panels: int, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """The colours of a panel from its lowest value to its largest, below all panels of a row."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    width = panels * size[0]
+    image = Image.new("RGB", (width, _BAR), "white")
+    if panel.clim is None:
+        return np.asarray(image)
+    table = np.round(255 * color_table(replace(panel, grey_from=None))).astype(np.uint8)
+    left, right = width // 2 - size[0] // 4, width // 2 + size[0] // 4
+    strip = Image.fromarray(table[None]).resize((right - left, 14), Image.Resampling.NEAREST)
+    image.paste(strip, (left, 14))
+    write, font = ImageDraw.Draw(image), ImageFont.load_default(14)
+    for value, at, anchor in zip(panel.clim, (left - 8, right + 8), ("rm", "lm"), strict=True):
+        write.text((at, 21), f"{value:.3g}", fill="black", font=font, anchor=anchor)
+    return np.asarray(image)
 
 
 def _check_pictures(pictures: Sequence[NDArray[np.uint8]]) -> None:

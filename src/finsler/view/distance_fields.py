@@ -9,7 +9,7 @@ import numpy as np
 from finsler.analysis.distance_fields import DistanceField
 from finsler.view import level_sets
 from finsler.view.panel import Camera, Panel
-from finsler.view.surfaces import camera_facing
+from finsler.view.upright import Viewpoint
 
 
 def field_panels(fields: Sequence[DistanceField]) -> list[Panel]:
@@ -37,11 +37,11 @@ def front_rows(
     return rows, radii
 
 
-def field_camera(fields: Sequence[DistanceField]) -> Camera:
+def field_camera(fields: Sequence[DistanceField], viewpoint: Viewpoint | None = None) -> Camera:
     """Faces the middle of the first path, or the source where there is none."""
-    first = fields[0]
+    first, seen = fields[0], viewpoint or Viewpoint()
     if first.path is None:
-        return camera_facing(first.mesh, first.sources[0])
+        return seen.facing(first.mesh, first.sources[0])
     middle = first.path.points[len(first.path.points) // 2]
     nearest = int(np.argmin(np.linalg.norm(first.mesh.vertices - middle, axis=1)))
-    return camera_facing(first.mesh, nearest)
+    return seen.facing(first.mesh, nearest)

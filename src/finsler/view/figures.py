@@ -16,6 +16,7 @@ from finsler.storage.outputs import mark
 from finsler.view.layout import Sheet, compose
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.renderer import render_panel, require_matplotlib
+from finsler.view.upright import Viewpoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +60,7 @@ def save_figure(
     share_range: bool = True,
     colorbars: bool = True,
 ) -> Path:
-    """Write a figure of rows of panels, all seen by the same camera, and return its path.
+    """Write a figure of rows of panels, and return its path.
 
     A row with one colour map and one range gets a colour bar at its right end; otherwise each
     panel gets its own below. A pointed end of a bar says that values lie beyond it.
@@ -71,7 +72,7 @@ def save_figure(
     rows : sequence of sequences of Panel
         From the top; rows may differ in length.
     camera : Camera, optional
-        By default from slightly right of and above the z axis, y up.
+        For panels that bring none; by default each shape stands upright, its broad side seen.
     title, row_labels : str, sequence of str, optional
         Above the figure; one label per row, written upwards at its left.
     panel_size, dpi : (width, height), int
@@ -96,7 +97,13 @@ def save_figure(
     require_matplotlib()
     colored = [resolve_colors(row, share=share_range) for row in rows]
     sheet = Sheet(colored, panel_size, dpi, colorbars, title, row_labels)
-    images = [[render_panel(p, camera=camera, size=sheet.panel) for p in row] for row in colored]
+    images = [
+        [
+            render_panel(p, camera=camera or Viewpoint().camera(p.mesh), size=sheet.panel)
+            for p in row
+        ]
+        for row in colored
+    ]
     import matplotlib
 
     with matplotlib.rc_context(STYLE):

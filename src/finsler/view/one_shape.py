@@ -19,7 +19,7 @@ from finsler.view.panel import Panel
 from finsler.view.report.blocks import Html, section
 from finsler.view.report.charts import Curve, line_chart
 from finsler.view.report.scene import View, scene
-from finsler.view.surfaces import nearest_vertex
+from finsler.view.upright import Viewpoint
 
 
 def draw_shape(
@@ -42,7 +42,7 @@ def draw_shape(
             title=rf"heat, $\theta$ = {angle:g}°",
             cmap="OrRd",
             clim=(0.0, hottest),
-            marker=nearest_vertex(mesh),
+            marker=Viewpoint().nearest(mesh),
         )
         for angle, kernel in kernels.items()
     ]

@@ -53,6 +53,8 @@ class Panel:
         what lies beyond it.
     colors : (n, 3) array, optional
         Red, green and blue of each vertex, in 0..1, instead of scalars; there is no colour bar.
+    camera : Camera, optional
+        Instead of the one of the figure.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class Panel:
     bands: int | None = None
     grey_from: float | None = None
     colors: FloatArray | None = None
+    camera: Camera | None = None
 
     def __post_init__(self) -> None:
         if self.scalars is not None and self.colors is not None:

@@ -35,6 +35,7 @@ def render_panel(
     ----------
     panel : Panel
     camera : Camera, optional
+        Unless the panel brings its own; by default from slightly right of and above the z axis.
     size : (width, height)
         In pixels.
 
@@ -48,7 +49,8 @@ def render_panel(
         raise InputError(f"the size of a picture is {size}; both numbers must be positive")
     require_matplotlib()
     k = _OVERSAMPLING
-    view = projection_of(panel.mesh, camera or Camera(), k * width, k * height)
+    chosen = panel.camera or camera or Camera()
+    view = projection_of(panel.mesh, chosen, k * width, k * height)
     [resolved] = resolve_colors([panel])
     large = rasterize(scene_of(resolved, view, color_table(resolved)), view)
     mean = large.reshape(height, k, width, k, 3).mean(axis=(1, 3), dtype=np.float32)

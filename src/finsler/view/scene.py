@@ -119,7 +119,7 @@ def scene_of(panel: Panel, view: Projection, table: FloatArray) -> list[DrawnSur
     Scalars are coloured by the rows of `table` (k, 3), spread over the `clim` of the panel.
     """
     surfaces = [_mesh_surface(panel, table)]
-    _, radius = bounding_sphere(panel.mesh)
+    radius = view.radius
     if panel.marker is not None:
         ball = _ball()
         center = panel.mesh.vertices[panel.marker]

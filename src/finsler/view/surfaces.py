@@ -18,19 +18,23 @@ from numpy.typing import ArrayLike
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
 from finsler.mesh.arguments import checked_map, takes_meshes
-from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 from finsler.view.figures import save_figure
 from finsler.view.level_sets import distance_panels
 from finsler.view.panel import DIVERGING, Camera, Panel
+from finsler.view.upright import Viewpoint
 
 # Of what is never negative: heat, errors.
 _HEAT = "OrRd"
 # Values below this share of the largest are neither cold nor part of a kernel.
 _SMALL = 0.02
+# A kernel reaches where it is above this share of its largest value; a picture of it ends where it
+# falls below another share of its range.
+_REACHED, _NEAR = 0.005, 0.05
 _ROW = 4
 _BANDS = 16
+_USUAL = Viewpoint()
 
 
 @takes_meshes
@@ -40,8 +44,12 @@ def figure_kernels(
     kernels: Sequence[ArrayLike],
     vertex: int,
     degrees: Sequence[float] = (),
+    *,
+    viewpoint: Viewpoint = _USUAL,
 ) -> Path:
     """The kernels at a vertex, one for each angle, seen from near where they are small.
+
+    The vertex is marked; its own value, often far above all others, is not drawn.
 
     Parameters
     ----------
@@ -53,13 +61,45 @@ def figure_kernels(
         Where they sit: the camera looks down on it.
     degrees : sequence of float
         The angle of each, for its title; none for an isotropic operator.
+    viewpoint : Viewpoint
     """
     values = [np.asarray(kernel, dtype=np.float64) for kernel in kernels]
     titles = [rf"$\theta$ = {angle:g}°" for angle in degrees] or [""] * len(values)
     if len(titles) != len(values):
         raise InputError(f"there are {len(titles)} angles for {len(values)} kernels")
-    panels = [Panel(mesh, g, title) for g, title in zip(values, titles, strict=True)]
-    return save_figure(path, in_rows(panels), camera=_camera_near(mesh, vertex, values))
+    clim = kernel_range(values, [vertex] * len(values))
+    cmap = DIVERGING if clim[0] < 0 else _HEAT
+    panels = [
+        Panel(mesh, without_peak(mesh, g, vertex), title, cmap=cmap, clim=clim, marker=vertex)
+        for g, title in zip(values, titles, strict=True)
+    ]
+    camera = _camera_near(mesh, vertex, values, clim[1], viewpoint)
+    return save_figure(path, in_rows(panels), camera=camera, panel_size=(2.2, 2.2))
+
+
+def without_peak(mesh: TriMesh, kernel: FloatArray, vertex: int) -> FloatArray:
+    """A kernel (n,) with the mean of the neighbours' values at the vertex where it sits.
+
+    Between vertices colours are interpolated, so that a peak would paint over its neighbourhood.
+    """
+    around = np.setdiff1d(mesh.faces[(mesh.faces == vertex).any(axis=1)], [vertex])
+    flat = kernel.copy()
+    flat[vertex] = kernel[around].mean() if len(around) else kernel[vertex]
+    return flat
+
+
+def kernel_range(kernels: Sequence[FloatArray], vertices: Sequence[int]) -> tuple[float, float]:
+    """A range of colours for kernels (n,) that shows more than their peaks.
+
+    The value at the vertex where a kernel sits is left out, and so are the largest fiftieth of the
+    values that it reaches. About zero where a kernel has both signs, else from zero.
+    """
+    others = [np.delete(g, vertex) for g, vertex in zip(kernels, vertices, strict=True)]
+    tops = [float(abs(g).max(initial=0.0)) for g in others]
+    reached = [abs(g)[abs(g) > _REACHED * top] for g, top in zip(others, tops, strict=True) if top]
+    bound = float(max((np.quantile(g, 0.98) for g in reached), default=1.0))
+    lowest = min(float(g.min(initial=0.0)) for g in others)
+    return (-bound if lowest < -_SMALL * bound else 0.0), bound
 
 
 @takes_meshes
@@ -68,6 +108,8 @@ def figure_eigenfunctions(
     mesh: TriMesh,
     spectrum: Spectrum,
     indices: Sequence[int] = range(8),
+    *,
+    viewpoint: Viewpoint = _USUAL,
 ) -> Path:
     """Eigenfunctions with their eigenvalues; indices beyond the last are left out."""
     panels = [
@@ -79,7 +121,7 @@ def figure_eigenfunctions(
         for i in indices
         if i < len(spectrum.eigenvalues)
     ]
-    return save_figure(path, in_rows(panels))
+    return save_figure(path, in_rows(panels), camera=viewpoint.camera(mesh))
 
 
 @takes_meshes
@@ -89,11 +131,13 @@ def figure_heat(
     functions: Sequence[ArrayLike],
     times: Sequence[float],
     source: int,
+    *,
+    viewpoint: Viewpoint = _USUAL,
 ) -> Path:
     """Heat at several times, each with its own range of colours."""
     titles = [f"$t$ = {t:g}" for t in times]
     panels = heat_panels(mesh, functions, titles, source)
-    return save_figure(path, in_rows(panels), camera=camera_facing(mesh, source))
+    return save_figure(path, in_rows(panels), camera=viewpoint.facing(mesh, source))
 
 
 def heat_panels(
@@ -137,7 +181,7 @@ def figure_distances(
     camera : Camera, optional
     """
     panels = distance_panels(mesh, distances, source, paths)
-    return save_figure(path, [panels], camera=camera or camera_facing(mesh, source))
+    return save_figure(path, [panels], camera=camera or Viewpoint().facing(mesh, source))
 
 
 @takes_meshes
@@ -224,33 +268,15 @@ def in_rows(panels: Sequence[Panel], length: int = _ROW) -> list[Sequence[Panel]
     return [panels[i : i + length] for i in range(0, len(panels), length)]
 
 
-def camera_facing(mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Camera:
-    """The usual camera where it looks down on the vertex, else one straight above it.
-
-    `steepness` is the least cosine of the angle between its direction and the vertex normal.
-    """
-    usual = Camera()
-    normal = vertex_normals(mesh)[vertex]
-    if normal @ usual.direction > steepness * np.linalg.norm(usual.direction) or not normal.any():
-        return usual
-    x, y, z = (float(c) for c in normal)
-    up = usual.up if abs(y) < 0.9 else (0.0, 0.0, -1.0)
-    return Camera(direction=(x, y, z), up=up)
-
-
-def nearest_vertex(mesh: TriMesh) -> int:
-    """The vertex nearest to the viewer of a figure: where a source sits unless one is chosen."""
-    return int(np.argmax(mesh.vertices @ np.asarray(Camera().direction)))
-
-
-def _camera_near(mesh: TriMesh, centre: int, kernels: Sequence[FloatArray]) -> Camera:
+def _camera_near(
+    mesh: TriMesh, centre: int, kernels: Sequence[FloatArray], bound: float, viewpoint: Viewpoint
+) -> Camera:
     """Faces the vertex, and comes near where the kernels are small beside the surface."""
     distance = np.linalg.norm(mesh.vertices - mesh.vertices[centre], axis=1)
-    reached = [distance[np.abs(g) > _SMALL * np.abs(g).max()].max(initial=0.0) for g in kernels]
-    radius = 1.5 * float(max(reached))
+    radius = 1.5 * max(float(distance[abs(g) > _NEAR * bound].max(initial=0.0)) for g in kernels)
     whole = 0.5 * float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
     if not 0.0 < radius < 0.7 * whole:
-        return camera_facing(mesh, centre)
+        return viewpoint.facing(mesh, centre)
     x, y, z = (float(c) for c in mesh.vertices[centre])
-    above = camera_facing(mesh, centre, steepness=0.95)
-    return replace(above, center=(x, y, z), radius=radius)
+    above = viewpoint.facing(mesh, centre, steepness=0.95)
+    return replace(above, center=(x, y, z), radius=radius, tight=False)

@@ -1,0 +1,319 @@
+"""Which way up a shape stands, and cameras that show it so.
+
+People, animals and objects mostly stand along an axis of their file: y in graphics, z in design and
+in scans, now and then the other way round. Six numbers of a direction say how well a shape would
+stand along it; their weights were fitted to synthetic people and dogs in many poses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import ConvexHull, QhullError, cKDTree
+
+from finsler.errors import InputError
+from finsler.mesh.measures import face_areas, vertex_normals
+from finsler.mesh.trimesh import TriMesh
+from finsler.typing import BoolArray, FloatArray, IntArray
+from finsler.view.panel import Camera
+
+UPS = ("x", "y", "z", "-x", "-y", "-z")
+# Degrees around the shape from its front, towards its right in the picture, and above it.
+VIEWS = {
+    "front": (19.0, 13.0),
+    "right": (109.0, 13.0),
+    "back": (199.0, 13.0),
+    "left": (-71.0, 13.0),
+    "top": (0.0, 89.0),
+    "bottom": (0.0, -89.0),
+}
+_AXES = np.concatenate([np.eye(3), -np.eye(3)])
+# Shares of files that stand along an axis of UPS; of those that stand along one of their own.
+_USUAL = np.array([0.005, 0.5, 0.4, 0.005, 0.03, 0.01])
+_OWN = 0.004
+# Of support, asymmetry, pieces below and above, area below, slenderness: see `_features`.
+_WEIGHTS = np.array([6.0, 14.0, 1.3, -0.9, -21.0, 2.2])
+# A shape thinner than this share of its length is seen from its flat side; one whose horizontal
+# widths have a smaller ratio than _ROUND has no broad side.
+_FLAT, _ROUND = 0.02, 1.2
+# How far above the middle a source sits, as a share of the height: on the chest, on the flank.
+_ABOVE = 0.12
+# Faces beyond which a shape is coarsened on a grid, the cells along it, and points for symmetry.
+_FINE, _GRID, _SAMPLES = 20_000, 48, 1000
+
+# Stances of meshes that still exist, by the axis that was said to be up.
+_known: WeakKeyDictionary[TriMesh, dict[str | None, Stance]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """How a shape stands: unit vectors up and to the front (3,), the odds, and if it is flat."""
+
+    up: FloatArray
+    front: FloatArray
+    odds: float = np.inf
+    flat: bool = False
+
+    def camera(self, view: str = "front") -> Camera:
+        """The camera of a view, filling its panel."""
+        around, above = np.radians(_angles(view, self.flat))
+        right = np.cross(self.up, self.front)
+        level = np.cos(around) * self.front + np.sin(around) * right
+        toward = np.cos(above) * level + np.sin(above) * self.up
+        return Camera(_triple(toward), _triple(self.up), tight=True)
+
+    def turned(self, rotation: FloatArray) -> Stance:
+        """The same way to stand for a shape that a rotation (3, 3) turns into this one."""
+        return Stance(self.up @ rotation, self.front @ rotation, self.odds, self.flat)
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """Where a person wants to look from; by default a shape is upright and seen on its broad side.
+
+    Parameters
+    ----------
+    up : {"x", "y", "z", "-x", "-y", "-z"}, optional
+        Axis of the file that points up; by default a guess.
+    view : str, optional
+        front (the broad side), back, left, right, top or bottom, or two angles in degrees such as
+        "40,10": around the shape from its front, and above it, less than 90.
+
+    Raises
+    ------
+    InputError
+        No such axis or view.
+
+    Examples
+    --------
+    >>> from finsler.mesh import primitives
+    >>> Viewpoint(up="z", view="0,0").camera(primitives.sphere(4)).direction
+    (0.0, -1.0, 0.0)
+    """
+
+    up: str | None = None
+    view: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.up is not None and self.up not in UPS:
+            raise InputError(f"up is {self.up!r}; it must be one of {', '.join(UPS)}")
+        if self.view is not None:
+            _angles(self.view, flat=False)
+
+    def stance(self, mesh: TriMesh) -> Stance:
+        """How the shape stands."""
+        return stance_of(mesh, self.up)
+
+    def camera(self, mesh: TriMesh) -> Camera:
+        """The camera, which shows the shape as large as the panel."""
+        return self.stance(mesh).camera(self.view or "front")
+
+    def facing(self, mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Camera:
+        """A camera that looks down on a vertex, unless the view was chosen.
+
+        From the front where that does, else from another side, else straight above the vertex.
+        `steepness` is the least cosine of the angle between its direction and the vertex normal.
+        """
+        stance, normal = self.stance(mesh), vertex_normals(mesh)[vertex]
+        cameras = [stance.camera(view) for view in ("front", "left", "right", "back", "top")]
+        steep = [float(normal @ camera.direction) for camera in cameras]
+        if self.view is not None or not normal.any() or steep[0] > steepness:
+            return self.camera(mesh)
+        best = int(np.argmax(steep))
+        if steep[best] > max(steepness, 0.8):
+            return cameras[best]
+        level = abs(normal @ stance.up) < 0.9
+        return Camera(_triple(normal), _triple(stance.up if level else -stance.front), tight=True)
+
+    def nearest(self, mesh: TriMesh) -> int:
+        """The vertex near the viewer and the middle: where a source sits unless one is chosen."""
+        toward, up = np.asarray(self.camera(mesh).direction), self.stance(mesh).up
+        used = np.unique(mesh.faces)
+        points = mesh.vertices[used] - mesh.vertices[used].mean(axis=0)
+        points = points - _ABOVE * np.ptp(points @ up) * up
+        depth = points @ toward
+        aside = np.linalg.norm(points - np.outer(depth, toward), axis=1)
+        return int(used[np.argmax(depth - aside)])
+
+
+def stance_of(mesh: TriMesh, up: str | None = None) -> Stance:
+    """Guess how a shape stands, or take the axis of the file that points up: x, y, z, -x, -y, -z.
+
+    The front is the broad side; of its two faces the one towards the file's usual front, which is z
+    where y is up and -y where z is. A flat shape is seen straight on.
+
+    Examples
+    --------
+    >>> from finsler.mesh import primitives
+    >>> stance_of(primitives.plane(4, 4)).front.tolist()
+    [0.0, 0.0, 1.0]
+    """
+    known = _known.setdefault(mesh, {})
+    if up not in known:
+        known[up] = _new_stance(mesh, up)
+    return known[up]
+
+
+def _new_stance(mesh: TriMesh, up: str | None) -> Stance:
+    # Halved first, so that no difference of huge coordinates overflows.
+    halves = 0.5 * mesh.vertices[np.unique(mesh.faces)]
+    points = halves - halves.min(axis=0)
+    points = points / (points.max() or 1.0)
+    if up is not None:
+        chosen = _AXES[UPS.index(up)]
+        return Stance(chosen, _front(points, chosen))
+    own = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
+    widths = np.ptp(points @ own.T, axis=0)
+    if widths[2] < _FLAT * widths[0]:
+        return _lying(own[2])
+    small = _coarsened(mesh)
+    if small is None:
+        return Stance(_AXES[1], _front(points, _AXES[1]))
+    axes = np.concatenate([_AXES, own, -own])
+    scores = _features(small, axes) @ _WEIGHTS + np.log([*_USUAL, *[_OWN] * 6])
+    best = int(np.argmax(scores))
+    odds = 1.0 / np.exp(np.delete(scores, best) - scores[best]).sum()
+    return Stance(axes[best], _front(points, axes[best]), float(odds))
+
+
+def pair_stances(
+    mesh_1: TriMesh, mesh_2: TriMesh, map_12: IntArray | None, up: str | None = None
+) -> tuple[Stance, Stance]:
+    """The stances of two shapes, the surer one carried over by a map that can be trusted.
+
+    Without a map each shape is guessed alone. The map gives the rotation that brings corresponding
+    vertices together best.
+    """
+    first, second = stance_of(mesh_1, up), stance_of(mesh_2, up)
+    if map_12 is None:
+        return first, second
+    rotation = _best_rotation(mesh_1.vertices, mesh_2.vertices[map_12])
+    if second.odds >= first.odds:
+        return second.turned(rotation), second
+    return first, first.turned(rotation.T)
+
+
+def _angles(view: str, flat: bool) -> tuple[float, float]:
+    if view == "front" and flat:
+        return 0.0, 0.0
+    if view in VIEWS:
+        return VIEWS[view]
+    try:
+        around, above = (float(number) for number in view.split(","))
+    except ValueError:
+        around = above = np.nan
+    if not (abs(around) <= 360 and abs(above) < 90):
+        raise InputError(
+            f"the view is {view!r}; it must be one of {', '.join(VIEWS)}, or two angles in degrees"
+            " such as 40,10: around from the front, and above, less than 90"
+        )
+    return around, above
+
+
+def _triple(vector: FloatArray) -> tuple[float, float, float]:
+    x, y, z = (float(c) for c in vector)
+    return x, y, z
+
+
+def _lying(normal: FloatArray) -> Stance:
+    """A flat shape, seen from the side that faces along a positive axis."""
+    front = normal * np.sign(normal[np.argmax(abs(normal))])
+    up = np.array([0.0, 1.0, 0.0]) if abs(front[1]) < 0.9 else np.array([0.0, 0.0, -1.0])
+    level = up - (up @ front) * front
+    return Stance(level / np.linalg.norm(level), front, flat=True)
+
+
+def _front(points: FloatArray, up: FloatArray) -> FloatArray:
+    """The horizontal direction in which a shape is thinnest, towards the file's usual front."""
+    usual = np.array([0.0, -1.0, 0.0] if abs(up[2]) > 0.7 else [0.0, 0.0, 1.0])
+    level = np.linalg.svd(up[None])[2][1:]
+    spread = (points - points.mean(axis=0)) @ level.T
+    _, widths, axes = np.linalg.svd(spread, full_matrices=False)
+    facing = (level.T @ level) @ usual
+    front = axes[1] @ level if widths[0] > _ROUND * widths[1] else facing
+    front = front if front @ facing >= 0 else -front
+    return np.asarray(front / np.linalg.norm(front))
+
+
+def _features(mesh: TriMesh, axes: FloatArray) -> FloatArray:
+    """For each axis (p, 3) that might point up, six numbers (p, 6).
+
+    The share of the shape's shadow that the lowest tenth spans; how much the shape differs from its
+    mirror image, upside down; the pieces that the lowest and the highest fifth have; the share of
+    the area in the lowest quarter; the logarithm of the height beside the width.
+    """
+    areas, centers = face_areas(mesh), mesh.vertices[mesh.faces].mean(axis=1)
+    weights = areas / areas.sum()
+    middle = weights @ centers
+    size = np.sqrt(weights @ ((centers - middle) ** 2).sum(axis=1))
+    points, centers = (mesh.vertices - middle) / size, (centers - middle) / size
+    drawn = np.random.default_rng(0).choice(len(centers), _SAMPLES, p=weights)
+    tree, rows = cKDTree(centers[drawn]), []
+    for up in axes:
+        heights = points @ up
+        low, height = heights.min(), max(float(np.ptp(heights)), 1e-12)
+        share, below = (heights - low) / height, (centers @ up - low) / height
+        shadow = points @ np.linalg.svd(up[None])[2][1:].T
+        whole = max(_hull_area(shadow), 1e-12)
+        mirrored = centers[drawn] - 2 * np.outer(centers[drawn] @ up, up)
+        rows.append(
+            [
+                _hull_area(shadow[share < 0.1]) / whole,
+                tree.query(mirrored)[0].mean(),
+                min(_pieces(mesh, share < 0.2), 4),
+                min(_pieces(mesh, share > 0.8), 4),
+                weights[below < 0.25].sum(),
+                np.log(height / np.sqrt(whole)),
+            ]
+        )
+    return np.array(rows)
+
+
+def _hull_area(points: FloatArray) -> float:
+    try:
+        return float(ConvexHull(points).volume) if len(points) > 2 else 0.0
+    except QhullError:
+        return 0.0
+
+
+def _pieces(mesh: TriMesh, kept: BoolArray) -> int:
+    """How many pieces the faces between some vertices make, crumbs left out."""
+    a, b, c = mesh.faces[kept[mesh.faces].all(axis=1)].T
+    ends = np.concatenate([a, b]), np.concatenate([b, c])
+    shape = (mesh.n_vertices, mesh.n_vertices)
+    links = coo_array((np.ones(len(ends[0])), ends), shape=shape)
+    _, label = connected_components(links, directed=False)
+    sizes = np.bincount(label[np.unique(ends)])
+    return int((sizes > max(2, 0.003 * mesh.n_vertices)).sum())
+
+
+def _coarsened(mesh: TriMesh) -> TriMesh | None:
+    """In a cube of side 1; a fine mesh with its vertices moved together in the cells of a grid.
+
+    None where no face has an area.
+    """
+    points = 0.5 * mesh.vertices
+    points = points - points.min(axis=0)
+    points, faces = points / (points.max() or 1.0), mesh.faces
+    if mesh.n_faces > _FINE:
+        cells = np.floor(_GRID * points).astype(np.int64) @ [1, 2 * _GRID, 4 * _GRID**2]
+        _, owner = np.unique(cells, return_inverse=True)
+        count = np.bincount(owner)
+        points = np.stack([np.bincount(owner, x) / count for x in points.T], axis=1)
+        faces = owner[faces]
+        faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
+    small = TriMesh(points, faces) if len(faces) else None
+    return small if small is not None and face_areas(small).sum() > 0 else None
+
+
+def _best_rotation(source: FloatArray, target: FloatArray) -> FloatArray:
+    """The rotation R (3, 3) for which R x comes nearest to y, about the means of both (n, 3)."""
+    left, _, right = np.linalg.svd(
+        (target - target.mean(axis=0)).T @ (source - source.mean(axis=0))
+    )
+    flip = np.diag([1.0, 1.0, np.linalg.det(left @ right)])
+    return np.asarray(left @ flip @ right)
