@@ -298,3 +298,16 @@ def test_one_entry_stands_for_all_faces():
     )
     one = RandersMetric.from_wind(plane, np.eye(3), [0.5, 0, 0])
     assert np.array_equal(one.M, many.M) and np.array_equal(one.omega, many.omega)
+
+
+def test_one_direction_and_one_tensor_stand_for_all_faces():
+    plane, tensor = primitives.plane(3, 3), np.diag([1.0, 2.0, 3.0])
+    m = plane.n_faces
+    for function in (finsler.laplacian, finsler.delaunay_laplacian):
+        one, many = function(plane, tensor), function(plane, np.tile(tensor, (m, 1, 1)))
+        one, many = (getattr(made, "laplacian", made) for made in (one, many))
+        assert (one.stiffness != many.stiffness).nnz == 0
+    direction, rows = [1.0, 1.0, 0.0], np.tile([1.0, 1.0, 0.0], (m, 1))
+    for make in (finsler.FaceFrames.from_directions, finsler.OrientedField.from_vectors):
+        one, many = make(plane, direction), make(plane, rows)
+        assert all(np.array_equal(v, vars(many)[k]) for k, v in vars(one).items() if k != "mesh")

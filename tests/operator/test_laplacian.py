@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.linalg import eigsh
 
 import finsler
 from exact import relabelled, rotation
@@ -190,7 +191,7 @@ def test_bad_meshes_are_refused_with_a_remedy():
 def test_bad_diffusivities_are_refused():
     mesh = primitives.plane(2, 2)
     with pytest.raises(finsler.InputError, match="must have shape"):
-        finsler.laplacian(mesh, np.eye(3))
+        finsler.laplacian(mesh, np.eye(2))
     for bad in (np.diag([1.0, -1.0, 0.0]), np.full((3, 3), np.nan), np.triu(np.ones((3, 3)))):
         tensors = in_plane(np.eye(2), mesh)
         tensors[3] = bad
@@ -206,3 +207,13 @@ def test_needles_and_extreme_units_do_not_lose_digits():
         tangent = 1e-5 / 0.5
         expected = 0.5 * np.array([1 / tangent, 1 / tangent])
         assert np.allclose([-stiffness[0, 2], -stiffness[1, 2]], expected, rtol=1e-9)
+
+
+def test_a_laplacian_unpacks_into_two_matrices():
+    mesh = primitives.bumpy_sphere(6)
+    laplacian = finsler.lbo(mesh)
+    W, S = laplacian
+    assert W is laplacian.stiffness
+    np.testing.assert_array_equal(S.toarray(), np.diag(laplacian.mass))
+    values = np.sort(eigsh(W, 4, S, sigma=-1e-3, return_eigenvectors=False))
+    np.testing.assert_allclose(values, finsler.spectrum(laplacian, 4).eigenvalues, atol=1e-8)

@@ -13,6 +13,7 @@ from finsler.analysis.geodesic import geodesic_distance
 from finsler.analysis.paths import GeodesicPath, geodesic_path
 from finsler.analysis.randers_heat import RandersHeat
 from finsler.mesh.arguments import checked
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray
@@ -20,6 +21,7 @@ from finsler.typing import FloatArray
 _ENDINGS = ("", "_back")
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class DistanceField:
     """Distances of every vertex from sources, or to them.

@@ -21,6 +21,7 @@ from finsler.analysis.dual_energy import DualEnergy, vertex_function
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import without_mesh
 from finsler.mesh.measures import vertex_areas
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -32,6 +33,7 @@ _ARMIJO = 1e-4
 _SHORTEST = 2.0**-40
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class FinslerHeatStep:
     """One implicit step of the flow.
@@ -59,6 +61,7 @@ class FinslerHeatStep:
     residual: float
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class FinslerHeatFlow:
     """States of the flow at k times, the start first.

@@ -11,6 +11,7 @@ from finsler.analysis.eikonal import opposite_corners, trusted_share, typical_ju
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import vertex_set, without_mesh
 from finsler.mesh.health import warn_of
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges, nonmanifold_edges
 from finsler.metric.randers import RandersMetric
 from finsler.typing import FloatArray, IntArray
@@ -21,6 +22,7 @@ _SNAP = 1e-9
 _RETURNS = 100
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class GeodesicPath:
     """A polyline on the surface, in the direction of travel.

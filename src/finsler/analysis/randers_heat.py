@@ -12,6 +12,7 @@ from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError
 from finsler.mesh.arguments import checked, vertex_set, without_mesh
 from finsler.mesh.measures import TangentBasis, face_areas, hat_gradients, require_usable_faces
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -24,6 +25,7 @@ _BLOCK = 16
 _SOURCE = 1e250
 
 
+@one_line()
 @dataclass(eq=False, init=False)
 class RandersHeat:
     """Randers distances from one factorisation, for many sources.

@@ -13,6 +13,7 @@ from finsler.analysis.lanczos import block_lanczos
 from finsler.compute.memory import choose
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import checked, require_positive, require_seed, vertex_functions
+from finsler.mesh.summary import one_line
 from finsler.operator.laplacian import Laplacian
 from finsler.solvers import factorise, iterate
 from finsler.typing import FloatArray
@@ -26,6 +27,7 @@ _ROUNDING = 1e-12
 _WORST_RESIDUAL = 1e-5
 
 
+@one_line("eigenvalues", "eigenvectors", "solver")
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """Eigenpairs W φ = λ S φ, smallest first.

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from finsler.errors import InputError
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import vertex_normals
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from finsler.data.store import PreparedShape
 
 
+@one_line("eigenvalues", "mass")
 @dataclass(frozen=True, eq=False)
 class SpectralDomain:
     """Bases and gradients of one or several shapes side by side.

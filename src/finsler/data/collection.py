@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import IntArray
 
 
+@one_line("name", "mesh", "labels", "named")
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A mesh with the corresponding vertex of the collection's reference for each of its vertices.
@@ -42,6 +44,7 @@ class Shape:
     family: str = ""
 
 
+@one_line("name", "train", "test", "reference", "pairs")
 @dataclass(frozen=True, eq=False)
 class Collection:
     """Shapes with a common reference, split for training and testing; read one at a time.

@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
 from finsler.mesh.arguments import takes_meshes
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
@@ -22,6 +23,7 @@ from finsler.typing import BoolArray, FloatArray, IntArray
 _FACES_THAT_MAY_LACK = 0.05
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class Labels:
     """Targets of the vertices of one shape.

@@ -13,6 +13,7 @@ from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import face_areas
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import corner_fans, edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
@@ -22,6 +23,7 @@ _TOLERANCE = 0.05
 _ATTEMPTS = 24
 
 
+@one_line("mesh", "share")
 @dataclass(frozen=True, eq=False)
 class Partial:
     """A part of a mesh, made of whole faces of it.

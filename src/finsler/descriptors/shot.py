@@ -34,6 +34,7 @@ from finsler.errors import InputError
 from finsler.mesh.arguments import checked
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, surface_area, vertex_normals
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import inconsistent_edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -56,6 +57,7 @@ _CELLS = 16
 MOST_BINS = 1000
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class ShotFrames:
     """The local frame of each vertex: `axes` (n, 3, 3), rows x, y, z; `neighbors` (n,), how many.

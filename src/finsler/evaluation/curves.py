@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.typing import FloatArray
 
 # 0, 0.001, ..., 0.25.
@@ -22,6 +23,7 @@ RADIUS = 0.01
 MEASURES = ("exact", "within", "mean", "auc")
 
 
+@one_line("count", "exact", "within", "mean", "auc")
 @dataclass(frozen=True, eq=False)
 class Score:
     """Errors of some vertices, each counted once.
@@ -64,6 +66,7 @@ class Interval:
     level: float
 
 
+@one_line("exact", "within", "mean", "auc")
 @dataclass(frozen=True, eq=False)
 class Summary:
     """The numbers of [`Score`][finsler.evaluation.Score] over runs; `curve` is the mean curve."""

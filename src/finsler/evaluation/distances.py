@@ -19,6 +19,7 @@ from finsler.errors import InputError
 from finsler.evaluation.surface_distances import SurfaceDistances
 from finsler.mesh.arguments import takes_meshes, vertex_set
 from finsler.mesh.measures import surface_area
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import nonmanifold_edges, nonmanifold_vertices
 from finsler.mesh.trimesh import TriMesh
 from finsler.storage.hashing import content_key
@@ -39,6 +40,7 @@ class CacheWarning(UserWarning):
     """A file in the cache was damaged, and what it held is computed anew."""
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class ReferenceDistances:
     """Distances between all vertices of a reference shape.
@@ -48,10 +50,8 @@ class ReferenceDistances:
     matrix : (n, n) float16 or float32
         d_ij / √area: symmetric, zero exactly on the diagonal, infinite between parts. A value is
         off by at most 2⁻¹¹ of itself plus 2⁻²⁵ in float16, 2⁻²³ of itself in float32.
-    area : float
-        Of the surface, in squared units of the mesh.
-    diameter : float
-        The largest finite distance between two vertices, in units of the mesh.
+    area, diameter : float
+        Of the surface, and the largest finite distance of two vertices; in the unit of the mesh.
     method : str
     """
 
@@ -68,8 +68,7 @@ class ReferenceDistances:
     def between(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Distance from vertex first[i] to second[i], (k,), in units of the mesh."""
         a, b = _pairs(first, second, self.n_vertices)
-        shares: FloatArray = self.matrix[a, b].astype(np.float64)
-        return np.multiply(shares, np.sqrt(self.area))
+        return np.multiply(self.matrix[a, b].astype(np.float64), np.sqrt(self.area))
 
 
 @dataclass(frozen=True, eq=False)

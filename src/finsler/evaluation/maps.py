@@ -11,6 +11,7 @@ from finsler.errors import ConvergenceError, InputError
 from finsler.evaluation.surface_distances import SurfaceDistances
 from finsler.mesh.arguments import checked_map, takes_meshes
 from finsler.mesh.health import collect_warnings
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import lbo
 from finsler.typing import FloatArray, IntArray
@@ -19,6 +20,7 @@ from finsler.typing import FloatArray, IntArray
 STRICT_POINTS = 1000
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class MapScore:
     """What is measured of a map from surface 1 to surface 2; lengths in √area of theirs.

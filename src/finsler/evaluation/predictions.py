@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from finsler.data.collection import Collection
 from finsler.errors import InputError
 from finsler.evaluation.error import reference_vertices
+from finsler.mesh.summary import one_line
 from finsler.storage.json import parse_json
 from finsler.storage.npz import read_npz, write_npz
 from finsler.typing import IntArray
@@ -23,6 +24,7 @@ from finsler.typing import IntArray
 _RESERVED = {"names", "config", "file", "allow_pickle"}
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """What one run predicts.

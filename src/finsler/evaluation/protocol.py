@@ -14,6 +14,7 @@ from finsler.evaluation.curves import Score, Summary, combine, score, summarize
 from finsler.evaluation.distances import Distances
 from finsler.evaluation.error import geodesic_errors
 from finsler.evaluation.predictions import Predictions
+from finsler.mesh.summary import one_line
 
 # The vertices that a score is about, and how they are called in a text.
 Vertices = Literal["named", "every"]
@@ -38,6 +39,7 @@ class ShapeScore:
     every: Score
 
 
+@one_line("shapes", "named", "every")
 @dataclass(frozen=True, eq=False)
 class RunScore:
     """The errors of one run: of each shape, and of all vertices together."""
@@ -48,6 +50,7 @@ class RunScore:
     record: Mapping[str, Any]
 
 
+@one_line("collection", "runs", "missing", "unit", "method")
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """Runs on one collection, and what is needed to understand their figures.

@@ -26,8 +26,10 @@ from finsler.evaluation import (
 )
 from finsler.experiments.methods import Method
 from finsler.experiments.trials import Plan, Trial
+from finsler.mesh.summary import one_line
 
 
+@one_line("scores")
 @dataclass(frozen=True, eq=False)
 class Results:
     """The scores of a table; `scores` has them by unit of the errors and trial."""

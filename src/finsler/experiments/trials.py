@@ -18,6 +18,7 @@ from finsler.errors import InputError
 from finsler.evaluation import save_predictions
 from finsler.experiments.methods import Method, apply_settings, parse_methods, recipe_settings
 from finsler.experiments.tables import open_parts
+from finsler.mesh.summary import one_line
 from finsler.nn.training import About, TrainConfig, predict, train
 from finsler.nn.training.loop import PREDICTIONS
 from finsler.storage.hashing import content_key
@@ -95,6 +96,7 @@ class Trial:
         return dict(written)
 
 
+@one_line("table", "parts", "trials")
 @dataclass(frozen=True, eq=False)
 class Plan:
     """All trials of a table; `work` is the folder of prepared shapes and distances."""

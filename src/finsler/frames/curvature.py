@@ -11,6 +11,7 @@ from finsler.errors import InputError
 from finsler.mesh.arguments import checked
 from finsler.mesh.health import warn_of
 from finsler.mesh.measures import face_normals, require_usable_faces, vertex_areas, vertex_normals
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges, inconsistent_edges, nonmanifold_edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -18,6 +19,7 @@ from finsler.typing import FloatArray, IntArray
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
 
+@one_line("maximal", "minimal")
 @dataclass(frozen=True, eq=False)
 class Curvature:
     """Principal curvatures of a mesh, per vertex; positive where convex (outward normals).

@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.curvature import line_field, normal_cycle
-from finsler.mesh.arguments import checked, one_number
+from finsler.mesh.arguments import checked, one_number, per_face
 from finsler.mesh.measures import (
     TangentBasis,
     face_areas,
@@ -21,6 +21,7 @@ from finsler.mesh.measures import (
     require_usable_faces,
     surface_area,
 )
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.solvers import factorise
@@ -37,6 +38,7 @@ _PRIOR_ISOLATED = 1e-3
 _PRIOR = 1e-8
 
 
+@one_line("mesh", "confidence")
 @dataclass(frozen=True, eq=False)
 class FaceFrames:
     """A right-handed orthonormal frame (û_M, û_m, n̂) per face.
@@ -63,7 +65,9 @@ class FaceFrames:
     @classmethod
     @checked
     def from_directions(cls, mesh: TriMesh, u_max: ArrayLike) -> FaceFrames:
-        """Frames whose first axis is the given direction (m, 3), projected into each face.
+        """Frames whose first axis is the given direction, projected into each face.
+
+        `u_max` is (m, 3), or (3,) for one direction everywhere.
 
         Raises
         ------
@@ -72,12 +76,7 @@ class FaceFrames:
         """
         require_usable_faces(mesh)
         normal = face_normals(mesh)
-        directions = np.asarray(u_max, dtype=np.float64)
-        if directions.shape != normal.shape:
-            raise InputError(
-                f"u_max must have shape {normal.shape}, one direction a face,"
-                f" not {directions.shape}"
-            )
+        directions = per_face(u_max, mesh.n_faces, ((3,),), "u_max", finite=False)
         tangent = directions - np.einsum("fi,fi->f", directions, normal)[:, None] * normal
         length = np.linalg.norm(tangent, axis=1)
         bad = ~(length > 1e-8 * np.linalg.norm(directions, axis=1)) | ~np.isfinite(length)

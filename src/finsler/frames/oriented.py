@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
-from finsler.mesh.arguments import checked, one_number
+from finsler.mesh.arguments import checked, one_number, per_face
 from finsler.mesh.measures import TangentBasis, face_areas, face_basis, face_normals, hat_gradients
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray
@@ -27,6 +28,7 @@ class FieldWarning(UserWarning):
     """An oriented field is undefined on much of the surface; the message says on how much."""
 
 
+@one_line("mesh", "strength", "undefined")
 @dataclass(frozen=True, eq=False)
 class OrientedField:
     """A tangent vector e on every face, at most of length 1, that turns and moves with the shape.
@@ -73,20 +75,16 @@ class OrientedField:
     @classmethod
     @checked
     def from_vectors(cls, mesh: TriMesh, vectors: ArrayLike) -> OrientedField:
-        """Your own field, (m, 3): projected into the faces; longer vectors get length 1.
+        """Your own field, (m, 3), or one vector for all faces.
+
+        It is projected into the faces; longer vectors get length 1.
 
         Raises
         ------
         InputError
             Wrong shape, or values that are not finite.
         """
-        given = np.asarray(vectors, dtype=np.float64)
-        if given.shape != (mesh.n_faces, 3):
-            raise InputError(
-                f"vectors must have shape ({mesh.n_faces}, 3), one a face, not {given.shape}"
-            )
-        if not np.isfinite(given).all():
-            raise InputError("vectors holds values that are not finite")
+        given = per_face(vectors, mesh.n_faces, ((3,),), "vectors")
         normal = face_normals(mesh)
         tangent = given - np.einsum("fi,fi->f", given, normal)[:, None] * normal
         length = np.linalg.norm(tangent, axis=1, keepdims=True)

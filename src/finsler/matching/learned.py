@@ -17,6 +17,7 @@ from finsler.matching.quality import cycle_distances
 from finsler.matching.surfaces import repaired
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
@@ -26,6 +27,7 @@ _CELLS = 2**24
 _ROUND_TRIP = 0.05
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class LearnedMap:
     """A vertex of mesh 2 for each of mesh 1, (n_1,), and how far it can be trusted, (n_1,)."""

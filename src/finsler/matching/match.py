@@ -30,6 +30,7 @@ from finsler.matching.surfaces import (
 from finsler.matching.verdict import Verdict, verdict
 from finsler.mesh.arguments import checked, checked_map, require_seed
 from finsler.mesh.io import load_mesh
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian, lbo
 from finsler.typing import FloatArray, IntArray
@@ -46,6 +47,7 @@ _LEARNED = 40
 Bases = tuple[Spectrum, Spectrum]
 
 
+@one_line("verdict", "map_12", "map_21", "confidence")
 @dataclass(frozen=True, eq=False)
 class Match:
     """A correspondence from mesh 1 to mesh 2.

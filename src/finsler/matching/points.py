@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum
+from finsler.mesh.summary import one_line
 from finsler.typing import FloatArray, IntArray
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class Refined:
     """A vertex map (n_1,) from surface 1 to 2, its functional map (k_1, k_2), and the way back."""

@@ -18,6 +18,7 @@ from finsler.matching.summaries import (
 )
 from finsler.mesh.measures import face_areas, surface_area
 from finsler.mesh.repair import Repair, repair
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import Laplacian
@@ -34,6 +35,7 @@ _CRUMB = 1e-3
 LEAST_SIZE = 10
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class UnitSurface:
     """A repaired mesh in the unit that it is matched in, and how its vertices were numbered before.
@@ -76,6 +78,7 @@ class UnitSurface:
         return replace(self, mesh=rescaled(self.mesh, share), unit_area=unit_area)
 
 
+@one_line("mesh", "spectrum")
 @dataclass(frozen=True, eq=False)
 class DescribedSurface:
     """A surface with what is needed to match it; made by [`describe`][finsler.describe].

@@ -10,6 +10,7 @@ from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.quality import Matrix, distance_change, orientation_share
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area, vertex_areas
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
@@ -23,6 +24,7 @@ LARGEST_TORN = 0.015
 LEAST_ORIENTATION = 0.7
 
 
+@one_line("probably_wrong", "distance_change", "torn_share", "orientation")
 @dataclass(frozen=True)
 class Verdict:
     """What geodesic distances and orientation say of a whole map.

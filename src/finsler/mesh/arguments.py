@@ -157,16 +157,21 @@ def require_seed(seed: int) -> None:
 
 
 def per_face(
-    value: ArrayLike, n_faces: int, shapes: tuple[tuple[int, ...], ...], name: str
+    value: ArrayLike,
+    n_faces: int,
+    shapes: tuple[tuple[int, ...], ...],
+    name: str,
+    *,
+    finite: bool = True,
 ) -> FloatArray:
     """One entry of an allowed shape a face, (m, …); a single entry stands for all faces."""
-    array = real_array(value, name)
+    array = real_array(value, name, finite=finite)
     if array.shape in shapes:
         return np.broadcast_to(array, (n_faces, *array.shape))
     if array.shape[1:] not in shapes or len(array) != n_faces:
         allowed = " or ".join(str((n_faces, *shape)) for shape in shapes)
         raise InputError(
-            f"{name} must have shape {allowed}, or be one such entry for all faces, not"
+            f"{name} must have shape {allowed}, one a face, or be a single one for all faces, not"
             f" {array.shape}"
         )
     return array

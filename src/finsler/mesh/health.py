@@ -14,6 +14,7 @@ from finsler.mesh.arguments import checked
 from finsler.mesh.crossings import crossing_faces
 from finsler.mesh.measures import degenerate_faces, needle_faces, surface_area
 from finsler.mesh.repair import duplicate_faces, repair
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import (
     Orientation,
     boundary_loops,
@@ -38,6 +39,7 @@ class MeshWarning(UserWarning):
     """A mesh can be used, but a defect of it changes the result; the message names the defect."""
 
 
+@one_line("n_vertices", "n_faces", "area", "components", "usable", "problems")
 @dataclass(frozen=True)
 class MeshHealth:
     """Sizes, topology and defects of a mesh; lengths and areas in mesh units.

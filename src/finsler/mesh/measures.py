@@ -8,6 +8,7 @@ import numpy as np
 
 from finsler.errors import InputError
 from finsler.mesh.arguments import checked
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import component_volumes, referenced_vertices
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray
@@ -119,6 +120,7 @@ def edge_lengths(mesh: TriMesh) -> FloatArray:
     return np.asarray(np.linalg.norm(np.roll(corners, -1, 1) - np.roll(corners, -2, 1), axis=2))
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class TangentBasis:
     """An orthonormal, right-handed tangent basis per face: `first`, `second`, (m, 3) each."""

@@ -13,6 +13,7 @@ from finsler.mesh.arguments import checked
 from finsler.mesh.measures import degenerate_faces
 from finsler.mesh.rows import first_equal_row
 from finsler.mesh.seams import flaps, halfedge_sides, obstructing_faces, repeated_rows, sewn_corners
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import component_volumes, connected_labels, orientation
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
@@ -20,6 +21,7 @@ from finsler.typing import BoolArray, FloatArray, IntArray
 __all__ = ["Repair", "repair"]
 
 
+@one_line("mesh", "changed")
 @dataclass(frozen=True, eq=False)
 class Repair:
     """A repaired mesh and where its parts come from.

@@ -9,10 +9,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, depth_first_order
 
 from finsler.mesh.arguments import takes_meshes
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class Edges:
     """The undirected edges of a mesh and the half-edges (sides of faces) that lie on them.
@@ -153,6 +155,7 @@ def inconsistent_edges(mesh: TriMesh, table: Edges | None = None) -> IntArray:
     return np.sort(np.stack([mesh.faces.ravel()[h] for h in (wrong, next_corner(wrong))], 1))
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class Orientation:
     """How the faces of a mesh are oriented against each other.

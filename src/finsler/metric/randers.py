@@ -12,10 +12,12 @@ from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames
 from finsler.mesh.arguments import checked, one_number, per_face, real_array
 from finsler.mesh.measures import TangentBasis, face_basis
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh, require_same_mesh
 from finsler.typing import FloatArray
 
 
+@one_line("mesh", "M", "omega", "margin")
 @dataclass(frozen=True, eq=False)
 class RandersMetric:
     """F(v) = ‖v‖_M + ⟨ω, v⟩ on the tangent plane of every face (paper Eq. 12).

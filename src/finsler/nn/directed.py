@@ -17,6 +17,7 @@ from finsler.errors import InputError
 from finsler.frames.oriented import conormals
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import TangentBasis, face_basis
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.nn.assembly import assemble_torch, rescale_torch
@@ -24,6 +25,7 @@ from finsler.nn.geometry import MeshGeometry
 from finsler.operator.angles import angles_of
 
 
+@one_line("faces")
 @dataclass(frozen=True, eq=False)
 class FieldGeometry:
     """What an oriented field needs of a mesh, as tensors.

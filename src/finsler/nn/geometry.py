@@ -10,10 +10,12 @@ from torch import Tensor
 
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import TangentBasis, face_areas, face_basis, hat_gradients
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator.stiffness import assemble
 
 
+@one_line("areas", "mass")
 @dataclass(frozen=True, eq=False)
 class MeshGeometry:
     """What the assembly needs of a mesh, as tensors.

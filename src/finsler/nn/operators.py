@@ -12,9 +12,11 @@ from torch import Tensor
 
 from finsler.data.store import PreparedShape
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.operator.rescale import ChebyshevOperators
 
 
+@one_line("values", "sizes")
 @dataclass(frozen=True, eq=False)
 class OperatorStack:
     """Operators L̂_θ, rescaled for Chebyshev polynomials; several shapes side by side.

@@ -9,9 +9,11 @@ import torch
 from scipy import sparse
 
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.operator.laplacian import Laplacian
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class TorchLaplacian:
     """A Laplacian in torch; the operator is S⁻¹W, W positive semidefinite.

@@ -13,6 +13,7 @@ from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
 from finsler.mesh.arguments import checked, one_number, real_array
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric, distinct_rows
 from finsler.operator.laplacian import Laplacian
@@ -20,6 +21,7 @@ from finsler.operator.stiffness import assemble
 from finsler.typing import FloatArray
 
 
+@one_line("theta", "values", "mass")
 @dataclass(frozen=True, eq=False)
 class AngleStack:
     """Stiffness matrices W_θ for several angles, sharing pattern and mass.

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from finsler.errors import ConvergenceError
-from finsler.mesh.arguments import checked
+from finsler.mesh.arguments import checked, per_face
 from finsler.mesh.measures import face_basis
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator.laplacian import Laplacian, laplacian
@@ -28,6 +29,7 @@ _SLACK = 0.98
 _SWEEPS = 1000
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class DelaunayLaplacian:
     """An operator on an intrinsic Delaunay triangulation, and what it cost.
@@ -78,7 +80,7 @@ def delaunay_laplacian(
     Parameters
     ----------
     mesh : TriMesh
-    diffusivity : (m, 3, 3)
+    diffusivity : (m, 3, 3), or one (3, 3) for all faces
         As for [`laplacian`][finsler.laplacian].
     cover : bool
         Use the cover where the mesh has such edges; otherwise they are kept, and their weights.
@@ -98,7 +100,8 @@ def delaunay_laplacian(
     (True, 0.0)
     """
     plain = laplacian(mesh, diffusivity)
-    tensors, twin, share = np.asarray(diffusivity, dtype=np.float64), _twins(mesh), 1.0
+    tensors = per_face(diffusivity, mesh.n_faces, ((3, 3),), "diffusivity")
+    twin, share = _twins(mesh), 1.0
     if cover and (twin < 0).any():
         mesh = TriMesh(mesh.vertices, np.r_[mesh.faces, mesh.faces[:, ::-1]])
         tensors, twin, share = np.r_[tensors, tensors], _cover_twins(mesh), 0.5

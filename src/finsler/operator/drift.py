@@ -10,6 +10,7 @@ from scipy import sparse
 from finsler.errors import InputError
 from finsler.mesh.arguments import without_mesh
 from finsler.mesh.measures import face_areas, hat_gradients
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
@@ -17,6 +18,7 @@ from finsler.operator.laplacian import Laplacian, laplacian
 from finsler.typing import FloatArray
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class DriftOperator:
     """u ↦ u + 2ε ⟨ω*, ∇u⟩ − ε² div(D_F ∇u), discretised (Bonnans, Bonnet, Mirebeau 2022).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,17 +12,22 @@ from scipy import sparse
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.frames.frames import FaceFrames, principal_frames
-from finsler.mesh.arguments import checked, real_array, vertex_functions
+from finsler.mesh.arguments import checked, per_face, vertex_functions
 from finsler.mesh.measures import face_basis
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric.randers import RandersMetric
 from finsler.operator.stiffness import Assembly, assemble
 from finsler.typing import FloatArray
 
 
+@one_line()
 @dataclass(frozen=True, eq=False)
 class Laplacian:
     """A positive semidefinite Laplacian as a pair of matrices; the operator is S⁻¹W = −div(D∇·).
+
+    It unpacks, `W, S = lbo(mesh)`, into two sparse (n, n) matrices, as `eigsh` and other solvers
+    take them.
 
     Attributes
     ----------
@@ -34,6 +40,11 @@ class Laplacian:
 
     stiffness: sparse.csr_array
     mass: FloatArray
+
+    def __iter__(self) -> Iterator[sparse.csr_array]:
+        """W, the stiffness, then S, the mass as a diagonal matrix."""
+        yield self.stiffness
+        yield sparse.csr_array(sparse.diags_array(self.mass))
 
     @property
     def negative_share(self) -> float:
@@ -115,7 +126,7 @@ def flbo(
 def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
     """The operator −div(D∇·) of any diffusivity D, (m, 3, 3) per face, acting on gradients.
 
-    Parts of D normal to the face have no effect.
+    One (3, 3) tensor stands for all faces. Parts of D normal to the face have no effect.
 
     Raises
     ------
@@ -123,12 +134,7 @@ def laplacian(mesh: TriMesh, diffusivity: ArrayLike) -> Laplacian:
         Wrong shape, a tensor that is not finite, symmetric and positive definite on its face, or
         more memory is needed than is free.
     """
-    tensor = real_array(diffusivity, "diffusivity", finite=False)
-    if tensor.shape != (mesh.n_faces, 3, 3):
-        raise InputError(
-            f"diffusivity must have shape ({mesh.n_faces}, 3, 3), one tensor a face,"
-            f" not {tensor.shape}"
-        )
+    tensor = per_face(diffusivity, mesh.n_faces, ((3, 3),), "diffusivity", finite=False)
     require("operator", mesh.n_vertices)
     return _of_tensor(mesh, tensor)
 

@@ -13,6 +13,7 @@ from scipy.sparse import linalg
 from finsler.compute.memory import require
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import checked, require_seed
+from finsler.mesh.summary import one_line
 from finsler.operator.angles import AngleStack
 from finsler.typing import FloatArray
 
@@ -21,6 +22,7 @@ NORMALIZATIONS = ("acscnn", "reference", "plain")
 _FAILURE = 1e-6
 
 
+@one_line("theta", "values", "lambda_max")
 @dataclass(frozen=True, eq=False)
 class ChebyshevOperators:
     """Operators L̂_θ with spectrum in [−1, 1], on the pattern of the stack they come from.

@@ -9,6 +9,7 @@ import numpy as np
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges, euler_number
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
@@ -21,6 +22,7 @@ _FLIP_SWEEPS = 20
 _SHORT = 0.6
 
 
+@one_line("mesh")
 @dataclass(frozen=True, eq=False)
 class Remeshed:
     """A new mesh of a surface, its vertices on the old one.

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.synthetic.body import onto_surface, polygonise
 from finsler.synthetic.remesh import remesh
@@ -17,6 +18,7 @@ from finsler.synthetic.species import species_named
 from finsler.typing import FloatArray
 
 
+@one_line("mesh", "weights")
 @dataclass(frozen=True, eq=False)
 class Template:
     """A species at rest.

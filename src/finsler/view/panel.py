@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
 from finsler.mesh.conversion import as_mesh
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray
 
@@ -22,6 +23,7 @@ DIVERGING = "coolwarm"
 _SIGNED_SHARE = 0.01
 
 
+@one_line("mesh", "title", "scalars", "colors", "marker")
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One mesh of a figure.

@@ -13,10 +13,12 @@ from finsler.analysis.log_maps import Support
 from finsler.baselines.field_conv.spread import Spread
 from finsler.data.store import PreparedShape
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 
 _NUMBERS = ("r", "theta", "direction", "phi", "weight")
 
 
+@one_line("rows", "r", "sizes")
 @dataclass(frozen=True, eq=False)
 class SupportGraph:
     """Supports of one or several shapes side by side, vertices numbered through.

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.nn.sparse import sorted_coo
 
 
+@one_line("rings", "matrices")
 @dataclass(frozen=True, eq=False)
 class Spread:
     """y[i, m, k] = Σ_j entry[ij, m] h_k(r_ij) x[j, m], h_k the hat function of radius k.

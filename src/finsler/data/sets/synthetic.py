@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
 from finsler.mesh.measures import vertex_normals
+from finsler.mesh.summary import one_line
 from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
 from finsler.synthetic import (
@@ -30,6 +31,7 @@ _IDENTITY, _POSE, _MESH, _REFERENCE = 1, 2, 3, 4
 _CANDIDATES = 12
 
 
+@one_line("species", "mesh")
 @dataclass(frozen=True, eq=False)
 class Creature:
     """An individual in a pose, meshed on its own, that knows where it lies on the template.

@@ -15,12 +15,14 @@ from finsler.data.sets.layout import require_plain_names
 from finsler.data.store.config import FORMAT, PrepareConfig
 from finsler.data.store.entry import PreparedShape, read_entry
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.storage.files import exists, location, read_bytes, write_bytes
 from finsler.storage.hashing import content_key
 from finsler.storage.json import parse_json
 from finsler.storage.schema import from_record
 
 
+@one_line("folder", "name", "train", "test", "reference", "failed")
 @dataclass(frozen=True, eq=False)
 class Store:
     """A folder of prepared shapes and the list of those that make up a collection.

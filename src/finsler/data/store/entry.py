@@ -18,6 +18,7 @@ from finsler.descriptors.shot import shot
 from finsler.errors import InputError
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import face_areas, require_usable_faces
+from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator.laplacian import lbo
 from finsler.operator.rescale import chebyshev_operators
@@ -51,6 +52,7 @@ _SUPPORT: ArraySchema = {
 }
 
 
+@one_line("name", "vertices", "faces", "values", "features", "eigenvalues")
 @dataclass(frozen=True, eq=False)
 class PreparedShape:
     """A shape ready for a network; areas are 1, floats are single precision.

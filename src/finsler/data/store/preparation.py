@@ -17,6 +17,7 @@ from finsler.data.store.config import PrepareConfig, key_of
 from finsler.data.store.entry import prepare_shape, read_entry, write_entry
 from finsler.errors import InputError
 from finsler.mesh.health import MeshWarning, collect_warnings
+from finsler.mesh.summary import one_line
 from finsler.storage.files import (
     exists,
     is_local,
@@ -28,6 +29,7 @@ from finsler.storage.files import (
 )
 
 
+@one_line()
 @dataclass(frozen=True)
 class Prepared:
     """What preparing did: the store, and how its entries came about.

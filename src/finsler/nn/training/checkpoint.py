@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from finsler.data.store import PrepareConfig
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.models import build_for_maps, model_named, outline
 from finsler.storage.files import write_bytes
@@ -27,6 +28,7 @@ FORMAT = 1
 _NETWORK, _OPTIMISER = "network.", "optimiser."
 
 
+@one_line("data", "in_channels", "classes", "angles", "history")
 @dataclass(frozen=True)
 class About:
     """What a checkpoint says of itself.
@@ -86,6 +88,7 @@ def save_checkpoint(
     write_bytes(path, save(tensors, metadata))
 
 
+@one_line("path", "tensors")
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A checkpoint that was read and is whole."""

@@ -11,10 +11,12 @@ from torch import Tensor
 
 from finsler.data.store import PreparedShape, Store
 from finsler.errors import InputError
+from finsler.mesh.summary import one_line
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import Domain, model_named
 
 
+@one_line("names", "features", "labels")
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What one step needs of one shape, or of several side by side.
