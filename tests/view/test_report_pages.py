@@ -1,9 +1,11 @@
 """What the pages of training, evaluating and matching show, and the commands that write them."""
 
+import base64
 import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ from finsler.errors import InputError
 from finsler.evaluation import evaluate, reference_distances, save_predictions, score
 from finsler.evaluation.predictions import Predictions
 from finsler.matching import match
+from finsler.view import Viewpoint, matches
+from finsler.view.matches import figure_match
 from finsler.view.report import (
     evaluation_blocks,
     interval_curve,
@@ -112,13 +116,39 @@ def test_match_shows_the_colours_of_partners_and_its_figures():
     figures = facts_in(page)
     assert figures["mean confidence"] == f"{found.confidence.mean():.3f}"
     assert figures["arrives right side up"] == f"{100 * found.orientation:.1f}% of the surface"
-    assert figures["verdict"] == found.verdict.sentence
+    assert found.verdict.sentence[1:] in page.split("</section>")[0]
+    assert f"{found.expected.mean():.3f} √area in the mean" in page.split("</section>")[0]
     assert figures["seconds"] == "1.2" and "<a>" not in page
     views = json.loads(page.split('json">')[1].split("</script>")[0])["views"]
-    assert [view["title"] for view in views] == ["b", "<a>"]
-    assert views[0]["partners"] is None and views[1]["partners"] is not None
-    fields = ["position on the target", "level lines", "confidence", "round trip / √area"]
-    assert list(views[0]["fields"]) == fields[:2] and list(views[1]["fields"]) == fields
+    assert [view["title"] for view in views] == ["<a>", "b"]
+    sent = [np.frombuffer(base64.b64decode(view["partners"]), "<u4") for view in views]
+    assert np.array_equal(sent[0], found.map_12) and np.array_equal(sent[1], found.map_21)
+    assert [view["partnerView"] for view in views] == [1, 0]
+    fields = ["position on the target", "level lines", "expected error / √area", "confidence"]
+    assert list(views[1]["fields"]) == fields[:2]
+    assert list(views[0]["fields"]) == [*fields, "round trip / √area"]
+
+
+def test_the_figure_of_a_match_shows_partners_in_one_colour_and_what_is_worst(monkeypatch):
+    mesh = finsler.primitives.bumpy_sphere(6)
+    found = match(mesh, mesh, k=40)
+    expected = np.zeros(mesh.n_vertices)
+    expected[200] = 1.0
+    expected[mesh.faces[(mesh.faces == 17).any(axis=1)]] = 0.5
+    drawn = {}
+    monkeypatch.setattr(
+        matches, "save_figure", lambda path, rows, **options: drawn.update(options, rows=rows)
+    )
+    shown = replace(found, expected=expected)
+    figure_match("a.png", mesh, mesh, shown, names=("a$b", "c"), viewpoint=Viewpoint("y"))
+    (first, second, error), behind = drawn["rows"]
+    assert [panel.title for panel in (first, second, error)] == [r"a\$b", "c", "expected error"]
+    assert np.array_equal(first.colors, second.colors[found.map_12])
+    assert first.marker == error.marker == 17 and second.marker == found.map_12[17]
+    assert error.clim == (0.0, 1.0) and np.array_equal(error.scalars, expected)
+    assert found.verdict.sentence[1:30] in drawn["title"] and "1.00 at worst" in drawn["title"]
+    facing = [np.asarray(panel.camera.direction) * [1, 0, 1] for panel in (first, behind[0])]
+    assert np.allclose(facing[0], -facing[1])
 
 
 def test_train_writes_a_report(tmp_path):

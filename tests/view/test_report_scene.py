@@ -15,6 +15,7 @@ from finsler.view import Camera, Panel
 from finsler.view.colors import color_table
 from finsler.view.panel import resolve_colors
 from finsler.view.report import View, scene, write_report
+from finsler.view.upright import stance_of
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def test_arrays_come_back(ball):
     colors = np.random.default_rng(1).random((ball.n_vertices, 3))
     panel = Panel(ball, values, clim=(-1.0, 2.0), cmap="OrRd", bands=5, marker=3)
     [view] = [View("v", {"f": panel, "rgb": Panel(ball, colors=colors), "grey": Panel(ball)})]
-    found = content(scene([view]))
+    found = content(scene([view], camera=Camera()))
     [mesh], [shown] = found["meshes"], found["views"]
     positions = decoded(mesh["positions"], "<i2", 3) / 32767
     middle = 0.5 * (ball.vertices.min(axis=0) + ball.vertices.max(axis=0))
@@ -90,6 +91,14 @@ def test_two_meshes_of_five_thousand_vertices_stay_light(tmp_path):
 def test_first_look_is_the_camera_of_figures(ball):
     found = content(scene([View("v", {"x": Panel(ball)})], camera=Camera((1, 0, 0), (0, 0, 2))))
     assert found["axes"] == [[0, 1, 0], [0, 0, 1], [1, 0, 0]] and found["up"] == [0, 0, 1]
+
+
+def test_without_a_camera_meshes_stand_upright(ball):
+    stance = stance_of(ball, "-x")
+    view = View("v", {"x": Panel(ball)}, stance=stance)
+    [mesh] = content(scene([view]))["meshes"]
+    heights = decoded(mesh["positions"], "<i2", 3)[:, 1]
+    assert np.argmax(heights) == np.argmin(ball.vertices[:, 0])
 
 
 @pytest.mark.parametrize(

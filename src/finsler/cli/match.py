@@ -16,7 +16,14 @@ import typer
 from finsler.cli import reports
 from finsler.cli.batch import compute_rows, finish
 from finsler.cli.cluster_options import WorkerOptions, stages
-from finsler.cli.options import AsJson, Theta, operator_options, with_options, working
+from finsler.cli.options import (
+    AsJson,
+    Theta,
+    camera_options,
+    operator_options,
+    with_options,
+    working,
+)
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
 from finsler.compute.batch import require_own_folder
 from finsler.data.meshes import open_meshes
@@ -35,9 +42,10 @@ from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location, shared_folder
 from finsler.storage.npz import write_npz
 from finsler.storage.outputs import require_outputs
-from finsler.view import Panel, save_figure
+from finsler.view.matches import figure_match
 from finsler.view.report import match_blocks
-from finsler.view.surfaces import position_colors, side_and_height
+from finsler.view.surfaces import position_colors
+from finsler.view.upright import Viewpoint
 
 _TABLE = "pairs.csv"
 # Confidence below which a vertex is counted as doubtful.
@@ -78,7 +86,11 @@ ColorFolder = Annotated[
 ]
 Figure = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Draw both side by side: .png, .svg or .pdf."),
+    typer.Option(
+        metavar="FILE",
+        help="Draw both from two sides, partners in one colour, with the verdict: .png, .svg or"
+        " .pdf.",
+    ),
 ]
 Report = Annotated[
     Path | None,
@@ -108,7 +120,9 @@ Cache = Annotated[
 ]
 
 
-@with_options(spec=partial(operator_options, alpha=1.0), workers=WorkerOptions)
+@with_options(
+    spec=partial(operator_options, alpha=1.0), workers=WorkerOptions, viewpoint=camera_options
+)
 def match(
     first: FirstMesh,
     *,
@@ -118,6 +132,7 @@ def match(
     colors: ColorFolder = None,
     figure: Figure = None,
     report: Report = None,
+    viewpoint: Viewpoint,
     k: BasisSize = 200,
     partial_shape: Partial = False,
     model: Model = None,
@@ -153,7 +168,7 @@ def match(
             raise InputError("give a second mesh B, or match many with --pairs")
         workers.refuse()
         target = None if out is None else Path(out)
-        files = _Files(Path(first), second, target, colors, figure, report)
+        files = _Files(Path(first), second, target, colors, figure, report, viewpoint)
         files.check(model, overwrite=overwrite)
         _match_two(files, matcher, as_json)
         return
@@ -172,7 +187,7 @@ def _refuse(outputs: dict[str, Path | None]) -> None:
 
 @dataclass(frozen=True)
 class _Files:
-    """The two meshes, and the files that are asked for."""
+    """The two meshes, the files that are asked for, and where pictures are seen from."""
 
     first: Path
     second: Path
@@ -180,6 +195,7 @@ class _Files:
     colors: Path | None
     figure: Path | None
     report: Path | None
+    viewpoint: Viewpoint
 
     @property
     def colored(self) -> list[Path]:
@@ -248,7 +264,9 @@ def _match_two(files: _Files, matcher: Matcher, as_json: bool) -> None:
     written += _write_colors(files.colored, (mesh_1, mesh_2), result)
     if files.figure is not None:
         with working("figure"):
-            _draw(files.figure, mesh_1, mesh_2, result)
+            figure_match(
+                files.figure, mesh_1, mesh_2, result, names=names, viewpoint=files.viewpoint
+            )
         written.append(files.figure)
     if files.report is not None:
         blocks = match_blocks(mesh_1, mesh_2, result, names=names, seconds=seconds)
@@ -295,19 +313,6 @@ def _write_colors(
         write_mesh(targets[0], meshes[0], colors=carried, scalars={"confidence": trust})
         write_mesh(targets[1], meshes[1], colors=colors)
     return targets
-
-
-def _draw(path: Path, mesh_1: TriMesh, mesh_2: TriMesh, result: Match) -> None:
-    """A function on B that tells sides and heights apart, its pull-back to A, the confidence."""
-    values = side_and_height(mesh_2)
-    clim = (float(values.min()), float(values.max()) + 1e-12)
-    carried = np.asarray(values[result.map_12])
-    row = [
-        Panel(mesh_2, scalars=values, title="B", cmap="viridis", clim=clim, bands=16),
-        Panel(mesh_1, scalars=carried, title="carried to A", cmap="viridis", clim=clim, bands=16),
-        Panel(mesh_1, scalars=result.confidence, title="confidence", clim=(0.0, 1.0)),
-    ]
-    save_figure(path, [row], panel_size=(2.4, 2.4), share_range=False)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -11,8 +11,18 @@ from finsler.evaluation import Evaluation, Score, markdown_report, student_inter
 from finsler.evaluation.protocol import Vertices
 from finsler.matching import Match
 from finsler.mesh.trimesh import TriMesh
+from finsler.view.matches import LARGE_ERROR, headline, match_stances, worst_vertex
 from finsler.view.panel import Panel
-from finsler.view.report.blocks import Html, facts, folded, joined, markdown, section, table
+from finsler.view.report.blocks import (
+    Html,
+    facts,
+    folded,
+    joined,
+    markdown,
+    paragraph,
+    section,
+    table,
+)
 from finsler.view.report.charts import Curve, line_chart
 from finsler.view.report.scene import View, scene
 from finsler.view.surfaces import position_colors, side_and_height
@@ -134,10 +144,9 @@ def match_blocks(
     names: tuple[str, str] = ("A", "B"),
     seconds: float | None = None,
 ) -> list[Html]:
-    """Both meshes with the colours of the second carried to the first, and how far to trust it."""
+    """The verdict, both meshes with the colours of the second carried to the first, and figures."""
     trust = result.confidence
     numbers = {
-        "verdict": result.verdict.sentence,
         "vertices": f"{len(result.map_12):,} sent to {len(result.map_21):,}",
         "functional map": " × ".join(map(str, result.functional.shape)),
         "mean confidence": f"{trust.mean():.3f}",
@@ -147,15 +156,17 @@ def match_blocks(
         "arrives right side up": f"{100 * result.orientation:.1f}% of the surface",
         "seconds": None if seconds is None else f"{seconds:.1f}",
     }
-    views = match_views(mesh_1, mesh_2, result, names)
     caption = (
         f"Each vertex of {names[0]} has the colour of its partner on {names[1]};"
-        f" pointing at a vertex of {names[0]} marks its partner."
+        f" pointing at a vertex marks its partner. The pink dot marks where the match is worst."
     )
     share = np.linspace(0.0, 1.0, 201)
     curve = Curve("vertices", np.quantile(trust, share), 100 * share)
     return [
-        section("Correspondence", scene(views, caption=caption)),
+        section("Verdict", *(paragraph(f"{line}.") for line in headline(result))),
+        section(
+            "Correspondence", scene(match_views(mesh_1, mesh_2, result, names), caption=caption)
+        ),
         section("Figures", facts(numbers)),
         section(
             "Confidence",
@@ -169,18 +180,29 @@ def match_blocks(
 def match_views(
     mesh_1: TriMesh, mesh_2: TriMesh, result: Match, names: tuple[str, str]
 ) -> list[View]:
-    """The target coloured by position and by level lines, and both carried to the source."""
+    """The source in the colours of its partners, and the target, by position and level lines."""
     colors, values = position_colors(mesh_2), side_and_height(mesh_2)
-    clim = (float(values.min()), float(values.max()) + 1e-12)
-    lines: dict[str, Any] = {"clim": clim, "bands": _BANDS}
+    worst = worst_vertex(mesh_1, result)
+    lines: dict[str, Any] = {
+        "clim": (float(values.min()), float(values.max()) + 1e-12),
+        "bands": _BANDS,
+    }
+    top = max(LARGE_ERROR, float(result.expected.max()))
+    here: dict[str, dict[str, Any]] = {
+        "position on the target": {"colors": colors[result.map_12]},
+        "level lines": {"scalars": values[result.map_12], **lines},
+        "expected error / √area": {"scalars": result.expected, "cmap": "OrRd", "clim": (0.0, top)},
+        "confidence": {"scalars": result.confidence, "clim": (0.0, 1.0)},
+        "round trip / √area": {"scalars": result.cycle, "cmap": "OrRd"},
+    }
+    partner = int(result.map_12[worst])
     there = {
-        "position on the target": Panel(mesh_2, colors=colors),
-        "level lines": Panel(mesh_2, values, **lines),
+        "position on the target": Panel(mesh_2, colors=colors, marker=partner),
+        "level lines": Panel(mesh_2, values, **lines, marker=partner),
     }
-    here = {
-        "position on the target": Panel(mesh_1, colors=colors[result.map_12]),
-        "level lines": Panel(mesh_1, values[result.map_12], **lines),
-        "confidence": Panel(mesh_1, result.confidence, clim=(0.0, 1.0)),
-        "round trip / √area": Panel(mesh_1, result.cycle, cmap="OrRd"),
-    }
-    return [View(names[1], there), View(names[0], here, result.map_12)]
+    first, second = match_stances(mesh_1, mesh_2, result)
+    source = {name: Panel(mesh_1, **field, marker=worst) for name, field in here.items()}
+    return [
+        View(names[0], source, result.map_12, 1, first),
+        View(names[1], there, result.map_21, 0, second),
+    ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from finsler.errors import InputError
 from finsler.mesh.trimesh import TriMesh
-from finsler.typing import IntArray
+from finsler.typing import FloatArray, IntArray
 from finsler.view.colors import GREY, color_table
 from finsler.view.panel import Camera, Panel, resolve_colors
 from finsler.view.renderer import require_matplotlib
@@ -27,6 +27,7 @@ from finsler.view.scene import (
     bounding_sphere,
     projection_of,
 )
+from finsler.view.upright import Stance, stance_of
 
 _NO_SCENE = "Here a browser with scripts and WebGL 2 shows surfaces to be turned with the mouse."
 _HELP = "Drag to turn, click and scroll to zoom, double-click to return, point to read a value."
@@ -44,12 +45,18 @@ class View:
         By the name to choose it with; all panels show one mesh. Of a panel, its scalars or colours,
         their map, range, level lines and grey end, and the marker count.
     partners : (n,) integer array, optional
-        For each vertex, a vertex of the first view of the scene: pointing at one marks both.
+        For each vertex, a vertex of another view of the scene: pointing at one marks both.
+    partner_view : int
+        Which view the partners are in.
+    stance : Stance, optional
+        How the mesh stands; by default a guess. It has no effect where the scene has a camera.
     """
 
     title: str
     fields: Mapping[str, Panel]
     partners: IntArray | None = None
+    partner_view: int = 0
+    stance: Stance | None = None
 
     @property
     def mesh(self) -> TriMesh:
@@ -68,7 +75,8 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
     ----------
     views : sequence of View
     camera : Camera, optional
-        Where one looks from at first; its direction and up count.
+        Where one looks from at first; its direction and up count. By default every mesh stands
+        upright, seen on its broad side.
     caption : str
         Below the views.
 
@@ -80,10 +88,12 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
     """
     require_matplotlib()
     _check(views)
-    meshes = list({id(view.mesh): view.mesh for view in views}.values())
-    index = {id(mesh): i for i, mesh in enumerate(meshes)}
-    camera = camera or Camera()
-    axes, up = projection_of(meshes[0], camera, 1, 1).axes, np.array(camera.up)
+    first = {id(view.mesh): view for view in reversed(views)}
+    shown = list(dict.fromkeys(id(view.mesh) for view in views))
+    index = {mesh: i for i, mesh in enumerate(shown)}
+    meshes = [_mesh(first[mesh].mesh, _turn(first[mesh], camera)) for mesh in shown]
+    seen = camera or Camera()
+    axes, up = projection_of(views[0].mesh, seen, 1, 1).axes, np.array(seen.up)
     content = {
         "axes": np.round(axes, 6).tolist(),
         "up": (up / np.linalg.norm(up)).tolist(),
@@ -92,7 +102,7 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
             "weights": [AMBIENT, DIFFUSE, SHEEN, SHEEN_POWER],
             "grey": GREY,
         },
-        "meshes": [_mesh(mesh) for mesh in meshes],
+        "meshes": meshes,
         "views": [_view(view, index[id(view.mesh)]) for view in views],
     }
     # A closing tag inside a name must not end the element.
@@ -113,24 +123,36 @@ def _check(views: Sequence[View]) -> None:
             raise InputError(f"view {view.title!r}: its fields show different meshes; give one")
         if view.partners is None:
             continue
-        n, m = view.mesh.n_vertices, views[0].mesh.n_vertices
+        n, m = view.mesh.n_vertices, views[view.partner_view].mesh.n_vertices
         partners = np.asarray(view.partners)
         if partners.shape != (n,) or partners.dtype.kind not in "iu" or not _within(partners, m):
             raise InputError(
-                f"view {view.title!r}: partners must name a vertex of the first view, 0..{m - 1},"
-                f" for each of {n} vertices"
+                f"view {view.title!r}: partners must name a vertex of the {_which(view)} view,"
+                f" 0..{m - 1}, for each of {n} vertices"
             )
+
+
+def _which(view: View) -> str:
+    return ("first", "second")[view.partner_view] if view.partner_view < 2 else "other"
+
+
+def _turn(view: View, camera: Camera | None) -> FloatArray:
+    """The rotation (3, 3) that makes a mesh stand along y and face z, unless a camera is given."""
+    if camera is not None:
+        return np.eye(3)
+    stance = view.stance or stance_of(view.mesh)
+    return np.stack([np.cross(stance.up, stance.front), stance.up, stance.front])
 
 
 def _within(values: NDArray[Any], end: int) -> bool:
     return bool((values >= 0).all() and (values < end).all())
 
 
-def _mesh(mesh: TriMesh) -> dict[str, Any]:
-    """Positions in units of the bounding sphere, as 16-bit numbers: a 30,000th of it is exact."""
+def _mesh(mesh: TriMesh, turn: FloatArray) -> dict[str, Any]:
+    """Positions, turned, in units of the bounding sphere, as 16-bit numbers."""
     center, radius = bounding_sphere(mesh)
     # Vertices without a face may lie outside the sphere, and are not drawn.
-    shares = np.clip((mesh.vertices - center) / radius, -1.0, 1.0)
+    shares = np.clip((mesh.vertices - center) @ turn.T / radius, -1.0, 1.0)
     return {
         "positions": _encoded(np.rint(32767 * shares), "<i2"),
         "faces": _encoded(mesh.faces, "<u2" if mesh.n_vertices <= 65536 else "<u4"),
@@ -144,6 +166,7 @@ def _view(view: View, mesh: int) -> dict[str, Any]:
         "mesh": mesh,
         "fields": {name: _field(panel) for name, panel in view.fields.items()},
         "partners": None if view.partners is None else _encoded(view.partners, "<u4"),
+        "partnerView": view.partner_view,
     }
 
 

@@ -160,7 +160,7 @@
       const view = {
         canvas: drawing, mesh: meshes[raw.mesh], marked: null,
         fields: new Map(Object.entries(raw.fields).map(([k, field]) => [k, loadField(field)])),
-        partners: raw.partners && decoded(Uint32Array, raw.partners),
+        partners: raw.partners && decoded(Uint32Array, raw.partners), other: raw.partnerView,
         scale: element("div", box, "scale"), said: element("p", box, "said"),
       };
       this.listen(view);
@@ -281,10 +281,9 @@
     }
 
     mark(view, vertex) {
-      const first = this.views[0];
       for (const other of this.views) [other.marked, other.said.textContent] = [null, ""];
       if (vertex !== null) {
-        if (view.partners) this.say(first, view.partners[vertex]);
+        if (view.partners) this.say(this.views[view.other], view.partners[vertex]);
         this.say(view, vertex);
       }
       this.draw();
