@@ -38,6 +38,7 @@ INSTANCES = {
     "RandersHeat": finsler.RandersHeat(METRIC),
     "RandersMetric": METRIC,
     "Spectrum": SPECTRUM,
+    "Viewer": finsler.show(MESH),
 }
 # One valid value for each parameter; those of one function only are named "function.parameter".
 VALID = {
@@ -147,6 +148,11 @@ VALID = {
     "seed": 0,
     "share": 0.1,
     "shot.frames": SHOT_FRAMES,
+    "show.height": 640,
+    "show.mesh_1": None,
+    "show.mesh_2": None,
+    "show.scalars": {"height": HEIGHT},
+    "show.shape": MESH,
     "sigma": 0.3,
     "size": (1.0, 1.0),
     "smoothing": 1,
@@ -178,6 +184,7 @@ VALID = {
     "vertex": 3,
     "vertices": MESH.vertices,
     "where": "curved",
+    "Viewer.path": "v.html",
     "wind": np.zeros(3),
     "write_described.path": "e.npz",
     "write_described.surface": DESCRIBED,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from finsler.metric import *  # noqa: F403
     from finsler.operator import *  # noqa: F403
     from finsler.spec import *  # noqa: F403
+    from finsler.view.notebook import *  # noqa: F403
 
 __version__ = "0.1.0"
 
@@ -36,7 +37,7 @@ __version__ = "0.1.0"
 _MODULES = (
     *("errors", "mesh.trimesh", "mesh.conversion", "mesh.io", "mesh.repair", "mesh.health"),
     *("frames", "metric", "operator", "analysis", "spec", "descriptors"),
-    *("matching.descriptions", "matching.match"),
+    *("matching.descriptions", "matching.match", "view.notebook"),
 )
 
 

@@ -76,6 +76,9 @@ class Match:
         Share of the surface that arrives right side up; near 0 for a mirror image.
     verdict : Verdict
         Whether the map as a whole is probably wrong, and why.
+    mesh_1, mesh_2 : TriMesh
+        The repaired meshes in the middle and unit that they were matched in, vertices numbered as
+        given: what [`show`][finsler.show] draws.
     """
 
     map_12: IntArray
@@ -88,6 +91,8 @@ class Match:
     eigenvalues_2: FloatArray
     orientation: float
     verdict: Verdict
+    mesh_1: TriMesh
+    mesh_2: TriMesh
 
 
 @checked
@@ -227,6 +232,8 @@ class _Pair:
             expected=result.expected[new_1],
             confidence=result.confidence[new_1],
             cycle=result.cycle[new_1],
+            mesh_1=self.unit_1.as_given(),
+            mesh_2=self.unit_2.as_given(),
         )
 
 
@@ -304,4 +311,6 @@ def _measure(pair: _Pair, refined: Refined, bases: Bases) -> Match:
         eigenvalues_2=bases[1].eigenvalues[:k_2],
         orientation=said.orientation,
         verdict=said,
+        mesh_1=pair.unit_1.mesh,
+        mesh_2=pair.unit_2.mesh,
     )

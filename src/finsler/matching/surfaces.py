@@ -77,6 +77,10 @@ class UnitSurface:
         share = unit_area / self.unit_area
         return replace(self, mesh=rescaled(self.mesh, share), unit_area=unit_area)
 
+    def as_given(self) -> TriMesh:
+        """The repaired surface with the vertices numbered as given."""
+        return TriMesh(self.mesh.vertices[self.vertex_map], self.vertex_source[self.mesh.faces])
+
 
 @one_line("mesh", "spectrum")
 @dataclass(frozen=True, eq=False)

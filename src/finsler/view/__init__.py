@@ -6,6 +6,7 @@ Importing this package does not load matplotlib; drawing does (`pip install fins
 from finsler.view.animation import save_animation
 from finsler.view.curves import plot_error_curves, plot_spectrum
 from finsler.view.figures import save_figure
+from finsler.view.notebook import Viewer, show
 from finsler.view.panel import Camera, Panel
 from finsler.view.renderer import render_panel
 from finsler.view.surfaces import (
@@ -20,6 +21,7 @@ from finsler.view.upright import Viewpoint
 __all__ = [
     "Camera",
     "Panel",
+    "Viewer",
     "Viewpoint",
     "figure_correspondence",
     "figure_distances",
@@ -31,4 +33,5 @@ __all__ = [
     "render_panel",
     "save_animation",
     "save_figure",
+    "show",
 ]

@@ -103,6 +103,11 @@ class Panel:
             if given is not None:
                 object.__setattr__(self, name, check(given))
 
+    def _repr_html_(self) -> str:
+        from finsler.view.notebook import show
+
+        return show(self)._repr_html_()
+
 
 @dataclass(frozen=True)
 class Camera:

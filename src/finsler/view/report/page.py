@@ -61,7 +61,7 @@ def write_report(
             _origin(record, command),
         ]
     )
-    return write_bytes(target, _page(title, body).encode(errors="backslashreplace"))
+    return write_bytes(target, full_page(title, body).encode(errors="backslashreplace"))
 
 
 def _origin(record: Mapping[str, Any], command: str | None) -> Html:
@@ -75,7 +75,8 @@ def _origin(record: Mapping[str, Any], command: str | None) -> Html:
     return section("How this was made", *line, *titled)
 
 
-def _page(title: str, body: Html) -> str:
+def full_page(title: str, body: Html) -> str:
+    """A page that needs nothing else, with its style and, where it has a scene, its script."""
     style, script = _asset("page.css"), _asset("viewer.js")
     needed = 'class="scene"' in body
     scripts = f"'{_hash(script)}'" if needed else "'none'"
