@@ -100,7 +100,7 @@ class Visit:
         offset = place - camera.position
         focal = 0.5 * SIZE["height"] / np.tan(0.5 * camera.fov)
         depth = offset @ ahead
-        x = 0.5 * SIZE["width"] + focal * (offset @ right) / depth
+        x = 0.5 * camera.image_width + focal * (offset @ right) / depth
         y = 0.5 * SIZE["height"] - focal * (offset @ up) / depth
         return float(x), float(y)
 
@@ -164,6 +164,15 @@ def test_sliders_and_choices_change_the_colours(visit):
     assert visit.session.drawn.settings.operator.alpha == 30.0
 
 
+def test_a_sign_is_shown_while_something_is_computed(visit, monkeypatch):
+    words, say = [], visit.session._controls.say
+    monkeypatch.setattr(
+        visit.session._controls, "say", lambda text: (words.append(text), say(text))
+    )
+    visit.after(lambda: visit.slide("order", 9))
+    assert "computing" in words[0] and " ms" in words[-1]
+
+
 def test_a_metric_that_is_none_is_explained_and_the_picture_stays(visit):
     visit.after(lambda: visit.choose(Shown.there))
     drawn = visit.session.drawn
@@ -207,5 +216,8 @@ def test_directions_arrows_and_a_screenshot(visit):
     with visit.tab.expect_download() as download:
         visit.tab.get_by_role("button", name="Screenshot").click()
     picture = np.asarray(Image.open(download.value.path()).convert("RGB"))
-    assert picture.shape == (SIZE["height"], SIZE["width"], 3)
+    camera = visit.session._client.camera
+    assert picture.shape == (SIZE["height"], camera.image_width, 3)
+    # The panel stands beside the picture, not over it.
+    assert camera.image_width < SIZE["width"] - 200
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 1000

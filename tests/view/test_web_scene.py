@@ -12,7 +12,8 @@ from finsler.errors import InputError
 from finsler.mesh import primitives
 from finsler.spec import OperatorSpec
 from finsler.view.colors import GREY
-from finsler.view.panel import Camera, Panel, resolve_colors
+from finsler.view.panel import Panel, resolve_colors
+from finsler.view.upright import Viewpoint
 from finsler.view.web import Scene, Settings, Shown, functions
 from finsler.view.web.drawing import as_glb, colors_and_levels
 from finsler.view.web.functions import MeshFunctions
@@ -155,7 +156,8 @@ def test_a_ray_picks_the_vertex_that_it_meets_first():
     for i, vertex in ((0, 40), (0, 311), (1, 17)):
         surface = scene.surfaces[i].mesh
         target = scene.to_page(i, surface.vertices[vertex])
-        outward = surface.vertices[vertex] / np.linalg.norm(surface.vertices[vertex])
+        outward = target - scene.to_page(i, np.zeros(3))
+        outward = outward / np.linalg.norm(outward)
         # A little aside of the vertex, where it is still the nearest corner.
         aside = 0.02 * np.cross(outward, [0.3, 0.5, 0.2])
         assert scene.pick(target + aside + 0.3 * outward, -outward) == Picked(i, vertex)
@@ -167,10 +169,30 @@ def test_two_meshes_stand_apart_at_the_same_size():
     scene = Scene(MESH, large)
     left, right = (scene.to_page(i, s.mesh.vertices) for i, s in enumerate(scene.surfaces))
     shift = right - left
-    assert np.allclose(shift, shift[0]) and abs(shift[0] @ Camera().direction) < 1e-12
+    assert np.allclose(shift, shift[0]) and abs(shift[0] @ scene.camera.direction) < 1e-12
     # Seen by the usual camera there is a gap of 0.3 between them.
     across = shift[0] / np.linalg.norm(shift[0])
     assert (right @ across).min() - (left @ across).max() == pytest.approx(0.3)
+
+
+def test_meshes_stand_upright_and_partners_face_the_same_way():
+    turn = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    other = finsler.TriMesh(MESH.vertices @ turn.T, MESH.faces)
+    scene = Scene(MESH, other, map_12=np.arange(MESH.n_vertices))
+    left, right = (scene.to_page(i, s.mesh.vertices) for i, s in enumerate(scene.surfaces))
+    assert np.allclose(right - left, (right - left)[0])
+    chosen = Scene(MESH, viewpoint=Viewpoint("-x")).to_page(0, MESH.vertices)
+    assert np.argmax(chosen[:, 1]) == np.argmin(MESH.vertices[:, 0])
+
+
+def test_the_peak_of_a_kernel_does_not_set_its_colours():
+    settings = Settings(shown=Shown.kernel, selected=(100,), order=1)
+    scene = Scene(MESH)
+    [panel] = scene.panels(settings)
+    kernel = scene.surfaces[0].values(settings, 100)
+    others = np.delete(kernel, 100)
+    assert panel.clim[1] == -panel.clim[0] <= abs(others).max() < 0.9 * abs(kernel[100])
+    assert np.array_equal(np.delete(panel.scalars, 100), others) and panel.marker == 100
 
 
 def test_a_click_selects_the_partner_too():
@@ -270,6 +292,7 @@ def test_a_drawing_holds_the_mesh_and_where_its_colours_are():
     assert np.allclose(read.visual.uv[:, 0], levels, atol=1e-6)
     image = np.asarray(read.visual.material.baseColorTexture)
     assert np.abs(image[0] / 255.0 - table).max() < 0.003
+    assert b'"NORMAL"' in content
     assert b'"magFilter":9728' in content and b'"wrapS":33071' in content
 
 

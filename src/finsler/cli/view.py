@@ -12,12 +12,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from finsler.cli.options import MeshFile
+from finsler.cli.options import MeshFile, camera_options, viewpoint_of, with_options
 from finsler.data.labels import read_vts
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh
 from finsler.storage.npz import read_npz
 from finsler.typing import IntArray
+from finsler.view.upright import Viewpoint
 from finsler.view.web import Page, Scene
 
 # Share of the vertices with a known partner below which this is said.
@@ -54,12 +55,15 @@ Browser = Annotated[
 ]
 
 
+@with_options(viewpoint=camera_options)
 def view(
     mesh: MeshFile,
+    *,
     second: Second = None,
     map_file: MapFile = None,
     labels: Labels = None,
     error: Values = None,
+    viewpoint: Viewpoint,
     host: Host = "127.0.0.1",
     port: Port = 0,
     browser: Browser = True,
@@ -82,7 +86,7 @@ def view(
     if labels is not None:
         partners = _partners(labels, meshes)
     values = None if error is None else _array(*_named(error))
-    scene = Scene(*meshes, map_12=partners, error=values)
+    scene = Scene(*meshes, map_12=partners, error=values, viewpoint=viewpoint_of(viewpoint, mesh))
     with Page(scene, host=host, port=port) as page:
         print(f"{page.url} (Ctrl-C stops)", flush=True)
         if not page.is_private:

@@ -66,6 +66,11 @@ class Stance:
         toward = np.cos(above) * level + np.sin(above) * self.up
         return Camera(_triple(toward), _triple(self.up), tight=True)
 
+    @property
+    def turn(self) -> FloatArray:
+        """The rotation (3, 3) that makes the shape stand along y and face z."""
+        return np.stack([np.cross(self.up, self.front), self.up, self.front])
+
     def turned(self, rotation: FloatArray) -> Stance:
         """The same way to stand for a shape that a rotation (3, 3) turns into this one."""
         return Stance(self.up @ rotation, self.front @ rotation, self.odds, self.flat)

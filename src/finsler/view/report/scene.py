@@ -140,8 +140,7 @@ def _turn(view: View, camera: Camera | None) -> FloatArray:
     """The rotation (3, 3) that makes a mesh stand along y and face z, unless a camera is given."""
     if camera is not None:
         return np.eye(3)
-    stance = view.stance or stance_of(view.mesh)
-    return np.stack([np.cross(stance.up, stance.front), stance.up, stance.front])
+    return (view.stance or stance_of(view.mesh)).turn
 
 
 def _within(values: NDArray[Any], end: int) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from finsler.mesh.measures import vertex_normals
+from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray
 from finsler.view.colors import GREY, color_table
 from finsler.view.panel import Panel
@@ -40,9 +42,16 @@ def as_glb(panel: Panel, vertices: FloatArray) -> bytes:
     )
     uv = np.stack([levels, np.full_like(levels, 0.5)], axis=1)
     visual = library.visual.TextureVisuals(uv=uv, material=paint)
-    surface = library.Trimesh(vertices, panel.mesh.faces, visual=visual, process=False)
+    # Normals of the vertices make the light smooth.
+    surface = library.Trimesh(
+        vertices,
+        panel.mesh.faces,
+        vertex_normals=vertex_normals(TriMesh(vertices, panel.mesh.faces)),
+        visual=visual,
+        process=False,
+    )
     content = library.exchange.gltf.export_glb(
-        library.Scene(surface), include_normals=False, tree_postprocessor=_with_sampler
+        library.Scene(surface), include_normals=True, tree_postprocessor=_with_sampler
     )
     return bytes(content)
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finsler.view.panel import Camera
-from finsler.view.web.scene import RIGHT, Scene
+from finsler.view.web.scene import Scene
 from finsler.view.web.server import start_server
 from finsler.view.web.session import Session
 from finsler.view.web.worker import Worker
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
     import viser
 
 _OPENING = np.radians(40.0)
-# Distance of the eye, and how far to the right it looks, where the controls are, by meshes.
-_DISTANCE = {1: 2.9, 2: 3.4}
-_ASIDE = {1: 0.2, 2: 0.4}
+# The least width of the picture beside its height, and the room about the shapes.
+_ASPECT, _ROOM = 1.15, 1.1
 
 
 class Page:
@@ -48,6 +46,8 @@ class Page:
         self._server = start_server(host, port)
         self._worker = Worker()
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+        # The panel stands beside the picture, never over a mesh.
+        self._server.gui.main_panel.dock_right()
         self._server.scene.set_up_direction("+y")
         self._server.scene.configure_default_lights(cast_shadow=False)
         self._set_camera()
@@ -84,14 +84,13 @@ class Page:
         self.stop()
 
     def _set_camera(self) -> None:
-        usual = Camera()
-        toward = np.asarray(usual.direction) / np.linalg.norm(usual.direction)
-        camera = self._server.initial_camera
+        seen, camera = self.scene.camera, self._server.initial_camera
+        width, height = self.scene.extent()
+        distance = 0.3 + _ROOM * max(width / _ASPECT, height) / np.tan(0.5 * _OPENING)
         camera.fov = float(_OPENING)
-        count = len(self.scene.surfaces)
-        camera.look_at = _ASIDE[count] * RIGHT
-        camera.position = _ASIDE[count] * RIGHT + _DISTANCE[count] * toward
-        camera.up = usual.up
+        camera.look_at = np.zeros(3)
+        camera.position = distance * np.asarray(seen.direction)
+        camera.up = seen.up
 
     def _enter(self, client: viser.ClientHandle) -> None:
         session = Session(

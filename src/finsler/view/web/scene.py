@@ -15,16 +15,15 @@ from numpy.typing import ArrayLike
 from finsler.errors import InputError
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
-from finsler.view.panel import Camera, Panel, resolve_colors
+from finsler.view.panel import Panel, resolve_colors
 from finsler.view.scene import bounding_sphere
-from finsler.view.surfaces import side_and_height
+from finsler.view.surfaces import kernel_range, side_and_height, without_peak
+from finsler.view.upright import Stance, Viewpoint, pair_stances
 from finsler.view.web.functions import MeshFunctions
 from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown
 
-# To the right, for a viewer who looks from the usual direction.
-RIGHT = np.cross(Camera().up, Camera().direction)
-RIGHT = RIGHT / np.linalg.norm(RIGHT)
-
+# How meshes stand in the page: y is up, z is the front.
+_PAGE = Stance(np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]))
 _GAP = 0.3
 _BANDS = 20
 _LINES = 60
@@ -48,6 +47,9 @@ class Scene:
         The partner of each vertex on the second mesh; -1 where it has none.
     error : (n_1,), optional
         A value for each vertex of the first mesh; NaN where there is none.
+    viewpoint : Viewpoint, optional
+        Which axis of the files is up, and the side to look from; by default both shapes stand
+        upright, and a map that most vertices have a partner in makes both face the same way.
 
     Raises
     ------
@@ -63,7 +65,11 @@ class Scene:
     """
 
     def __init__(
-        self, *meshes: TriMesh, map_12: ArrayLike | None = None, error: ArrayLike | None = None
+        self,
+        *meshes: TriMesh,
+        map_12: ArrayLike | None = None,
+        error: ArrayLike | None = None,
+        viewpoint: Viewpoint | None = None,
     ) -> None:
         if len(meshes) not in (1, 2):
             raise InputError(f"there are {len(meshes)} meshes; the page shows one or two")
@@ -73,9 +79,13 @@ class Scene:
         spheres = [bounding_sphere(mesh) for mesh in meshes]
         self._centers = [center for center, _ in spheres]
         self._scales = [1.0 / radius for _, radius in spheres]
+        self._turns = [stance.turn for stance in self._stances(viewpoint or Viewpoint())]
+        self.camera = _PAGE.camera((viewpoint or Viewpoint()).view or "front")
+        self._right = np.cross(self.camera.up, self.camera.direction)
+        self._right = self._right / np.linalg.norm(self._right)
         self._offsets = [np.zeros(3) for _ in meshes]
         if len(meshes) == 2:
-            half = 0.5 * self._room() * RIGHT
+            half = 0.5 * self._room() * self._right
             self._offsets = [-half, half]
 
     @property
@@ -86,8 +96,15 @@ class Scene:
 
     def to_page(self, mesh: int, points: FloatArray) -> FloatArray:
         """Points (..., 3) of a mesh in units of the page."""
-        scaled = (points - self._centers[mesh]) * self._scales[mesh]
+        scaled = (points - self._centers[mesh]) @ self._turns[mesh].T * self._scales[mesh]
         return np.asarray(scaled + self._offsets[mesh])
+
+    def extent(self) -> tuple[float, float]:
+        """Half the width and half the height of all meshes as the first camera sees them."""
+        points = [self.to_page(i, s.mesh.vertices) for i, s in enumerate(self.surfaces)]
+        up = np.cross(self.camera.direction, self._right)
+        seen = np.abs(np.concatenate(points) @ np.stack([self._right, up], axis=1))
+        return float(seen[:, 0].max()), float(seen[:, 1].max())
 
     def pick(self, origin: ArrayLike, direction: ArrayLike) -> Picked | None:
         """The vertex nearest to where a ray first meets a mesh, or None."""
@@ -138,10 +155,17 @@ class Scene:
         first, second = (surface.mesh.vertices for surface in self.surfaces)
         return np.stack([self.to_page(0, first[starts]), self.to_page(1, second[ends])], axis=1)
 
+    def _stances(self, viewpoint: Viewpoint) -> list[Stance]:
+        meshes = [surface.mesh for surface in self.surfaces]
+        known = None if self.map_12 is None else self.map_12 >= 0
+        if known is None or not known.all():
+            return [viewpoint.stance(mesh) for mesh in meshes]
+        return list(pair_stances(meshes[0], meshes[1], self.map_12, viewpoint.up))
+
     def _room(self) -> float:
         """How far apart two meshes stand, so that the viewer sees a gap between them."""
         first, second = (
-            self.to_page(i, surface.mesh.vertices) @ RIGHT
+            self.to_page(i, surface.mesh.vertices) @ self._right
             for i, surface in enumerate(self.surfaces)
         )
         return float(first.max() - second.min()) + _GAP
@@ -161,11 +185,25 @@ class Scene:
             None if vertex is None else surface.values(settings, vertex)
             for surface, vertex in zip(self.surfaces, chosen, strict=True)
         ]
-        clim, bands = None, None
         if settings.shown in DISTANCES:
             clim, bands = _distance_range(fields, settings.shown), _BANDS
+        else:
+            clim, bands = self._without_peaks(fields, chosen), None
         panels = self._colored(fields, clim, bands=bands)
         return [replace(panel, marker=v) for panel, v in zip(panels, chosen, strict=True)]
+
+    def _without_peaks(
+        self, fields: list[FloatArray | None], chosen: Sequence[int | None]
+    ) -> tuple[float, float] | None:
+        """The range of kernels without the values at their vertices, which are smoothed away."""
+        known = [(i, g, v) for i, (g, v) in enumerate(zip(fields, chosen, strict=True))]
+        sat = [(i, g, v) for i, g, v in known if g is not None and v is not None]
+        if not sat:
+            return None
+        clim = kernel_range([g for _, g, _ in sat], [v for _, _, v in sat])
+        for i, kernel, vertex in sat:
+            fields[i] = without_peak(self.surfaces[i].mesh, kernel, vertex)
+        return clim
 
     def _partner_panels(self) -> list[Panel]:
         """Heights and sides of the second mesh, and what they are where the first is sent."""

@@ -13,8 +13,9 @@ import numpy as np
 
 from finsler.errors import ConvergenceError, InputError
 from finsler.spec import OperatorSpec
-from finsler.view.panel import Camera, Panel
+from finsler.view.panel import Panel
 from finsler.view.scene import ARROW_COLOR, MARKER_COLOR
+from finsler.view.upright import Viewpoint
 from finsler.view.web.controls import Controls
 from finsler.view.web.drawing import as_glb
 from finsler.view.web.scene import Picked, Scene
@@ -77,6 +78,7 @@ class Session:
 
     def _draw(self) -> None:
         start = perf_counter()
+        self._controls.say("**computing …**")
         try:
             settings = self._controls.settings(self._selected)
             panels = self.scene.panels(settings)
@@ -173,8 +175,7 @@ class Session:
 
 
 def _nearest_the_viewer(scene: Scene) -> int:
-    vertices = scene.surfaces[0].mesh.vertices
-    return int(np.argmax(vertices @ np.asarray(Camera().direction)))
+    return Viewpoint().nearest(scene.surfaces[0].mesh)
 
 
 def _later(action: Callable[[], None]) -> None:
