@@ -148,7 +148,7 @@ VALID = {
     "seed": 0,
     "share": 0.1,
     "shot.frames": SHOT_FRAMES,
-    "show.height": 640,
+    "show.height": 760,
     "show.mesh_1": None,
     "show.mesh_2": None,
     "show.scalars": {"height": HEIGHT},

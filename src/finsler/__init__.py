@@ -11,6 +11,7 @@ their modules. They are imported when first used, so that the command line start
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def __getattr__(name: str) -> Any:
         return sorted(sum(listed, ["primitives"]))
     if name == "primitives":
         return import_module("finsler.mesh.primitives")
-    if name in {module.split(".")[0] for module in _MODULES}:
+    if not name.startswith("_") and find_spec(f"finsler.{name}"):
         return import_module(f"finsler.{name}")
     for path in () if name.startswith("_") else _MODULES:
         module = import_module(f"finsler.{path}")

@@ -72,7 +72,7 @@ def show(
     *,
     mesh_1: TriMesh | None = None,
     mesh_2: TriMesh | None = None,
-    height: int = 640,
+    height: int = 760,
 ) -> Viewer:
     """Look at a mesh with functions on it, or at a match, in a notebook: drag turns it.
 

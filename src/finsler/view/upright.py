@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from finsler.errors import InputError
+from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import face_areas, vertex_normals
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import BoolArray, FloatArray, IntArray
@@ -109,14 +110,17 @@ class Viewpoint:
         if self.view is not None:
             _angles(self.view, flat=False)
 
+    @takes_meshes
     def stance(self, mesh: TriMesh) -> Stance:
         """How the shape stands."""
         return stance_of(mesh, self.up)
 
+    @takes_meshes
     def camera(self, mesh: TriMesh) -> Camera:
         """The camera, which shows the shape as large as the panel."""
         return self.stance(mesh).camera(self.view or "front")
 
+    @takes_meshes
     def facing(self, mesh: TriMesh, vertex: int, *, steepness: float = 0.5) -> Camera:
         """A camera that looks down on a vertex, unless the view was chosen.
 
@@ -134,6 +138,7 @@ class Viewpoint:
         level = abs(normal @ stance.up) < 0.9
         return Camera(_triple(normal), _triple(stance.up if level else -stance.front), tight=True)
 
+    @takes_meshes
     def nearest(self, mesh: TriMesh) -> int:
         """The vertex near the viewer and the middle: where a source sits unless one is chosen."""
         toward, up = np.asarray(self.camera(mesh).direction), self.stance(mesh).up
