@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from finsler.cli import demo as module
 from finsler.cli.main import app
 from finsler.data import Store
+from finsler.errors import InputError
 from finsler.experiments.people import QUICK
 
 FIRST = {
@@ -114,3 +115,13 @@ def test_without_torch_the_first_part_remains(tmp_path, monkeypatch):
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["first"] == "part" and "learning" not in summary
     assert {path.name for path in tmp_path.iterdir()} == {"summary.json", "report.html"}
+
+
+def test_what_is_missing_is_said_before_anything_is_computed(tmp_path, monkeypatch):
+    def missing():
+        raise InputError("matplotlib is not installed")
+
+    monkeypatch.setattr(module, "require_matplotlib", missing)
+    done = run(tmp_path / "demo")
+    assert done.exit_code != 0 and "shape " not in done.output
+    assert not (tmp_path / "demo").exists()

@@ -169,10 +169,11 @@ def test_what_a_run_leaves(store, tmp_path):
     config = tmp_path / "settings.toml"
     config.write_text("epochs = 7\nlearning_rate = 0.01\nseed = 1\n")
     out = tmp_path / "runs" / "first"
-    words = [store.folder, "--out", out, "--config", config, *settings(epochs=4), "--seed", "5"]
+    own = ["--epochs", "4", "--seed", "5", "--lr", "0.002"]
+    words = [store.folder, "--out", out, "--config", config, *settings(), *own]
     report = json.loads(run(*words, "--json").stdout)
     expected = TrainConfig.load(config).override(
-        [f"{k}={v}" for k, v in {**SMALL, "epochs": 4, "seed": 5}.items()]
+        [f"{k}={v}" for k, v in {**SMALL, "epochs": 4, "seed": 5, "learning_rate": 0.002}.items()]
     )
     assert TrainConfig.load(out / "config.toml") == expected
     assert report["epochs"] == 4 and report["last"]["epoch"] == 4
@@ -184,6 +185,7 @@ def test_what_a_run_leaves(store, tmp_path):
     assert all(np.array_equal(predictions.vertices[name], found[name]) for name in store.test)
     assert predictions.record["config"]["train"]["seed"] == 5
     text = run(*words).stdout
+    assert "exact on test shapes: " in text and "% of all vertices" in text
     assert "4 epochs on bumps; loss" in text and "chosen on the test shapes" in text
 
 

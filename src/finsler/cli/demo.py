@@ -27,6 +27,7 @@ from finsler.storage.record import record
 from finsler.view import plot_spectrum, save_figure
 from finsler.view.distance_fields import field_camera, field_panels
 from finsler.view.one_shape import draw_shape, shape_blocks
+from finsler.view.renderer import require_matplotlib
 from finsler.view.report import Html
 from finsler.view.upright import Viewpoint
 
@@ -68,13 +69,15 @@ def demo(
     `summary.json` has the figures of both, and `report.html` shows everything in one page.
     """
     require_outputs([out / name for name in _FILES], overwrite=overwrite)
+    require_matplotlib()
+    learns = find_spec("torch") is not None
+    if not learns:
+        print("learning   is left out, as it needs torch: pip install 'finsler[learn]'")
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
     figures, blocks = _one_shape(out, frequency, config)
     summary = {**json.loads(record(config)), **figures}
-    if find_spec("torch") is None:
-        print("learning   left out, as it needs torch: pip install 'finsler[learn]'")
-    else:
+    if learns:
         summary["learning"], learned = _people(out, quick)
         blocks += learned
     write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())

@@ -215,9 +215,11 @@ def _best(history: tuple[dict[str, Any], ...], config: TrainConfig) -> dict[str,
 
 def _line(metrics: dict[str, Any]) -> str:
     text = f"loss {metrics['loss']:.4f}"
-    for key in ("test_named", "test_every"):
-        if key in metrics:
-            text += f", {key.replace('_', ' ')} {100 * metrics[key]:.2f}%"
+    shares = {"test_named": "with known partner", "test_every": "of all vertices"}
+    exact = [
+        f"{100 * metrics[key]:.2f}% {words}" for key, words in shares.items() if key in metrics
+    ]
+    text += f", exact on test shapes: {', '.join(exact)}" if exact else ""
     for key in ("validation_energy", "validation_error"):
         if key in metrics:
             text += f", {key.replace('_', ' ')} {metrics[key]:.4f}"

@@ -70,9 +70,17 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="One setting, e.g. epochs=20, schedule=onecycle; may be repeated."
+        help="One setting, e.g. schedule=onecycle; may be repeated."
         " `finsler train --settings` lists them all.",
     ),
+]
+Epochs = Annotated[
+    int | None,
+    typer.Option(help="How often the network sees every shape; the same as --set epochs=N."),
+]
+LearningRate = Annotated[
+    float | None,
+    typer.Option("--lr", help="Learning rate; the same as --set learning_rate=X."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Of all random numbers; the same as --set seed=N.")]
 DeviceChoice = Annotated[
@@ -102,6 +110,8 @@ def train(
     objective: ObjectiveName = None,
     supervised: Supervised = False,
     model: ModelName = None,
+    epochs: Epochs = None,
+    lr: LearningRate = None,
     settings: Settings = None,
     seed: Seed = None,
     device: DeviceSetting = None,
@@ -118,11 +128,15 @@ def train(
     `finsler evaluate`. After an interruption run the same command again: it
     goes on after the last finished epoch. With several devices start it under `torchrun`.
 
+    While it runs, `loss` is what training makes small (the mean negative log-probability of the
+    right vertex), and per cent count vertices of the test shapes that get exactly the right vertex
+    of the reference: among those whose partner is known for certain, and among all.
+
     With `--objective maps` it learns, from pairs of shapes and without labels, features that match
     any two shapes: for `finsler match --model` and `finsler maps`. STORE may then be a folder of
     meshes or a collection as well; it is prepared into RUN/store.
 
-    Example: `finsler train store --out runs/first --set epochs=20 --set schedule=onecycle`, or
+    Example: `finsler train store --out runs/first --epochs 20 --set schedule=onecycle`, or
     `finsler train meshes --objective maps --out runs/maps`
     """
     # Needs torch, which --help does not.
@@ -132,6 +146,8 @@ def train(
         "objective": objective and objective.value,
         "supervised": supervised or None,
         "model": model,
+        "epochs": epochs,
+        "learning_rate": lr,
         "seed": seed,
         "device": device and device.value,
     }
