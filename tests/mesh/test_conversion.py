@@ -73,6 +73,18 @@ def test_points_alone_are_no_mesh():
         finsler.lbo(pyvista.PolyData(np.eye(3)))
 
 
+def test_tensors_are_taken_for_arrays():
+    torch = pytest.importorskip("torch")
+    height = MESH.vertices[:, 2]
+    learned = torch.tensor(height, requires_grad=True)
+    field, expected = (finsler.oriented_field(MESH, f) for f in (learned, height))
+    np.testing.assert_array_equal(field.vectors, expected.vectors)
+    wind = finsler.RandersMetric.from_wind(MESH, torch.eye(3), torch.tensor([0.5, 0, 0]))
+    assert wind.is_valid
+    with pytest.raises(InputError, match="one number a vertex"):
+        finsler.oriented_field(MESH, learned[:3])
+
+
 def mesh_functions():
     """Every public function and classmethod, of any package, with a parameter that is a mesh."""
     for layer in LAYERS:

@@ -81,9 +81,12 @@ def without_mesh(function: Callable[P, R]) -> Callable[P, R]:
 def require_type(value: Any, annotation: str, name: str) -> Any:
     """Raise unless the value is of one of the types of an annotation, written `A | B[C]`.
 
-    Returns it, turned into a mesh where the annotation has a `TriMesh` and it is none yet.
+    Returns it, turned into a mesh where the annotation has a `TriMesh` and it is none yet, and into
+    an array where it has one and the value is a tensor.
     """
     kinds = _alternatives(annotation.replace("str | os.PathLike[str]", "Path"))
+    if any(kind.partition("[")[0] in _ARRAYS for kind in kinds):
+        value = in_memory(value)
     if any(_fits(value, kind) for kind in kinds):
         return value
     if "TriMesh" in kinds:
@@ -98,6 +101,15 @@ def require_type(value: Any, annotation: str, name: str) -> Any:
     own_classes = not any(kind.partition("[")[0] in plain for kind in kinds)
     given = f"a {type(value).__name__}" if own_classes else _described(value)
     raise InputError(f"{name} is {given}; it must be {wanted}")
+
+
+def in_memory(values: Any) -> Any:
+    """A tensor as an array: without its gradient and from whatever device it is on."""
+    if isinstance(values, np.ndarray):
+        return values
+    for step in ("detach", "cpu", "numpy"):
+        values = getattr(values, step)() if callable(getattr(values, step, None)) else values
+    return values
 
 
 def require_field_types(record: Any) -> None:

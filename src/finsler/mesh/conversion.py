@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from finsler.errors import InputError
-from finsler.mesh.arguments import require_type
+from finsler.mesh.arguments import in_memory, require_type
 from finsler.mesh.trimesh import TriMesh
 
 __all__ = ["as_mesh"]
@@ -51,7 +51,7 @@ def convert(value: object, name: str) -> TriMesh | None:
     if given is None:
         return None
     try:
-        return TriMesh(_in_memory(given[0]), _in_memory(given[1]))
+        return TriMesh(in_memory(given[0]), in_memory(given[1]))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -76,10 +76,3 @@ def _arrays(value: Any) -> tuple[Any, Any] | None:
 
 def _offers(value: object, *names: str) -> bool:
     return all(getattr(value, name, None) is not None for name in names)
-
-
-def _in_memory(values: Any) -> Any:
-    """A tensor as an array: without its gradient and from whatever device it is on."""
-    for step in ("detach", "cpu", "numpy"):
-        values = getattr(values, step)() if callable(getattr(values, step, None)) else values
-    return values
