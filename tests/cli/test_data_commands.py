@@ -46,6 +46,7 @@ def synthetic(monkeypatch):
         )
 
     monkeypatch.setattr("finsler.cli.data.synthetic_collection", synthetic_collection)
+    monkeypatch.setattr("finsler.cli.data.load_all", lambda made, workers, progress: made)
     return calls
 
 
@@ -123,6 +124,16 @@ def test_synthetic_shapes_read_back(command, synthetic, tmp_path):
     assert back["blob_2"].named.all()
     about = json.loads((folder / "split.json").read_text())
     assert about["record"]["config"]["seed"] == 7
+
+
+def test_synthesize_packs_into_one_file_and_spares_one_that_is_there(command, synthetic, tmp_path):
+    file, options = tmp_path / "toys.npz", ("--train", 2, "--test", 1, "--vertices", 200)
+    file.write_bytes(b"someone else's")
+    code, _, err = command("data", "synthesize", "blob", file, *options)
+    assert code == 2 and "--overwrite" in err and file.read_bytes() == b"someone else's"
+    code, out, err = command("data", "synthesize", "blob", file, *options, "--overwrite")
+    assert (code, err) == (0, "") and "2 shapes to train and 1 to test" in out
+    assert open_collection(file).names == ("blob_0", "blob_1", "blob_2")
 
 
 def test_help_names_the_commands(command):

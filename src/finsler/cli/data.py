@@ -11,11 +11,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from finsler.cli.cluster_options import progress_bar
+from finsler.cli.cluster_options import Jobs, WorkerOptions, progress_bar
 from finsler.cli.collection_options import CollectionName
 from finsler.cli.options import AsJson
 from finsler.cli.results import Overwrite, check_outputs, stdout_console
-from finsler.data import open_collection
+from finsler.data import load_all, open_collection
 from finsler.data import pack as write_pack
 from finsler.data.check import SetReport, check_collection
 from finsler.data.collection import Collection
@@ -137,36 +137,76 @@ def pack(
 
 @data.command("synthesize")
 def synthesize(
-    species: Annotated[str, typer.Argument(metavar="SPECIES", help="humanoid or quadruped.")],
-    folder: EmptyFolder,
+    species: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPECIES",
+            help="humanoid or quadruped: moderate variety, even meshes. person or animal: many"
+            " builds, strong poses, meshes of all kinds.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER|FILE.npz",
+            help="Folder to write, made if missing, must be empty; or one packed file.",
+        ),
+    ],
     train: Annotated[int, typer.Option(help="Shapes to train on.", min=1)] = 80,
     test: Annotated[int, typer.Option(help="Shapes to test on.", min=1)] = 20,
-    vertices: Annotated[int, typer.Option(help="Vertices of a shape, about.", min=100)] = 2000,
+    vertices: Annotated[
+        int,
+        typer.Option(
+            help="Vertices of a humanoid or quadruped; persons and animals have 0.2 to 1.6 times as"
+            " many, at least 1,000.",
+            min=100,
+        ),
+    ] = 2000,
+    poses: Annotated[int | None, typer.Option(help="Poses of one individual.", min=1)] = None,
+    flaws: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of persons and animals with noise, holes or crumbs. [default: 0.25]"
+        ),
+    ] = None,
     seed: Seed = 0,
+    jobs: Jobs = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a collection of synthetic shapes, free to use, with ground truth.
 
-    Written as `make-partial` writes it; other commands take the folder as a collection.
+    Written as `make-partial` writes it, or as `pack` does; other commands take the folder or file
+    as a collection. Shapes are made on all cores.
 
-    Example: `finsler data synthesize humanoid people --train 20 --test 5`
+    Example: `finsler data synthesize person people.npz --train 400 --poses 4 --vertices 5000`
     """
-    made = synthetic_collection(species, train=train, test=test, vertices=vertices, seed=seed)
-    config = {
-        "species": species,
-        "train": train,
-        "test": test,
-        "vertices": vertices,
-        "seed": seed,
-    }
-    _write(folder, made, config, as_json)
-
-
-def _write(folder: Path, made: Collection, config: Mapping[str, Any], as_json: bool) -> None:
+    packed = out.suffix == ".npz"
+    if packed:
+        check_outputs([(out, (".npz",))], overwrite=overwrite)
+    config: dict[str, Any] = {"species": species, "train": train, "test": test}
+    config |= {"vertices": vertices, "seed": seed}
+    optional = {"poses": poses, "flaws": flaws}
+    config |= {name: value for name, value in optional.items() if value is not None}
+    made = synthetic_collection(**config)
     names = {made.reference, *made.names}
     with progress_bar() as bar:
         task = bar.add_task("shapes", total=len(names))
-        write_collection(folder, made, config, progress=lambda name: bar.advance(task))
+        workers = WorkerOptions(jobs=jobs).of(len(names))
+        made = load_all(made, workers, progress=lambda name: bar.advance(task))
+    _write(out, made, config, as_json, packed=packed)
+
+
+def _write(
+    folder: Path, made: Collection, config: Mapping[str, Any], as_json: bool, packed: bool = False
+) -> None:
+    names = {made.reference, *made.names}
+    with progress_bar() as bar:
+        task = bar.add_task("shapes", total=len(names))
+        if packed:
+            write_pack(made, folder, progress=lambda name: bar.advance(task))
+        else:
+            write_collection(folder, made, config, progress=lambda name: bar.advance(task))
     if as_json:
         answer = {
             "path": str(folder),

@@ -14,7 +14,7 @@ from finsler.mesh.topology import edges, euler_number
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
-# Never go through fewer vertices than this on the way: thin limbs need some around them.
+# By default, never go through fewer vertices than this on the way: thin limbs need some around.
 _COARSE_FLOOR = 1500
 _POLISH_ROUNDS = 6
 _FLIP_SWEEPS = 20
@@ -43,7 +43,14 @@ class Remeshed:
 
 
 @takes_meshes
-def remesh(mesh: TriMesh, vertices: int, rng: np.random.Generator) -> Remeshed:
+def remesh(
+    mesh: TriMesh,
+    vertices: int,
+    rng: np.random.Generator,
+    *,
+    floor: int = _COARSE_FLOOR,
+    polish: int = _POLISH_ROUNDS,
+) -> Remeshed:
     """Isotropic remeshing to an exact number of vertices, with its own random connectivity.
 
     Edges are collapsed in random order, shorter ones first, down to a third of the goal; the
@@ -60,6 +67,12 @@ def remesh(mesh: TriMesh, vertices: int, rng: np.random.Generator) -> Remeshed:
         Number of vertices of the result.
     rng : Generator
         Decides the order of collapses; the same state gives the same mesh.
+    floor : int
+        Never go through fewer vertices than this on the way, if there are more in the end: what
+        is too thin for them, such as fingers, would be bridged.
+    polish : int
+        Rounds at the end that replace short edges and even out the faces; without any, edges are
+        collapsed and nothing else is done, and the faces stay as unequal as that leaves them.
 
     Raises
     ------
@@ -74,11 +87,11 @@ def remesh(mesh: TriMesh, vertices: int, rng: np.random.Generator) -> Remeshed:
         raise InputError("the mesh must be closed and without handles; see finsler.health(mesh)")
     template = _template(mesh)
     surface = _Surface.whole(mesh)
-    coarse = min(vertices, mesh.n_vertices, max(_COARSE_FLOOR, vertices // 3))
-    surface = _coarsened(surface, coarse, rng, template)
+    coarse = min(vertices, mesh.n_vertices, max(floor, vertices // 3))
+    surface = _coarsened(surface, coarse if polish else vertices, rng, template, bool(polish))
     surface = _refined(surface, vertices, template)
     ideal = np.sqrt(2.0 * surface_area(mesh) / (np.sqrt(3.0) * vertices))
-    for _ in range(_POLISH_ROUNDS):
+    for _ in range(polish):
         lengths = surface.lengths()
         short = np.flatnonzero(lengths < _SHORT * ideal)
         short = short[np.argsort(lengths[short], kind="stable")]
@@ -159,7 +172,7 @@ class _Surface:
 
 
 def _coarsened(
-    surface: _Surface, vertices: int, rng: np.random.Generator, template: _Template
+    surface: _Surface, vertices: int, rng: np.random.Generator, template: _Template, even: bool
 ) -> _Surface:
     while (excess := len(surface.points) - vertices) > 0:
         lengths = surface.lengths()
@@ -173,9 +186,10 @@ def _coarsened(
                 f"the surface cannot be coarsened from {before} to {vertices} vertices without a"
                 " fold; ask for more vertices"
             )
-        surface.flip()
-        surface.relax(template)
-        surface.flip()
+        if even:
+            surface.flip()
+            surface.relax(template)
+            surface.flip()
     return surface
 
 

@@ -21,11 +21,29 @@ _SINK = 0.15
 
 
 def sample_identity(species: Species, rng: np.random.Generator) -> dict[str, float]:
-    """Factors of all traits, even on a logarithmic scale between their limits."""
+    """Factors of all traits, even on a logarithmic scale between their limits.
+
+    Of a species with builds, around a mixture of two of them drawn at random: each factor is theirs
+    times that even one to a power up to 0.45, common to all traits, and cut at its limits.
+    """
+    if species.builds:
+        return _around_builds(species, rng)
     return {
         trait.name: float(np.exp(rng.uniform(np.log(trait.low), np.log(trait.high))))
         for trait in species.traits
     }
+
+
+def _around_builds(species: Species, rng: np.random.Generator) -> dict[str, float]:
+    names = list(species.builds)
+    one, other = (species.builds[names[i]] for i in rng.integers(len(names), size=2))
+    share, spread = rng.beta(0.5, 0.5), rng.uniform(0.1, 0.45)
+    factors = {}
+    for trait in species.traits:
+        middle = one.get(trait.name, 1.0) ** (1.0 - share) * other.get(trait.name, 1.0) ** share
+        drift = spread * rng.uniform(np.log(trait.low), np.log(trait.high))
+        factors[trait.name] = float(np.clip(middle * np.exp(drift), trait.low, trait.high))
+    return factors
 
 
 def sample_pose(
@@ -33,8 +51,9 @@ def sample_pose(
 ) -> dict[str, float]:
     """Angles of all hinges: a stance, stronger or weaker, perhaps mirrored, with noise.
 
-    The noise of an angle is normal, a fourteenth of its range wide, and cut at its limits. Poses
-    in which a limb sinks into another are drawn again from the same stream.
+    Overlays of the species may replace the stance of a limb. The noise of an angle is normal, a
+    fourteenth of its range wide, of a species with overlays a fiftieth to a tenth, and cut at its
+    limits. Poses in which a limb sinks into another are drawn again from the same stream.
 
     Raises
     ------
@@ -46,9 +65,11 @@ def sample_pose(
     for _ in range(_TRIES):
         stance = species.stances[names[rng.integers(len(names))]]
         strength, mirror = rng.uniform(0.6, 1.05), rng.random() < 0.5
+        narrow = rng.uniform(10.0, 50.0) if species.overlays else 14.0
+        stance = {**stance, **_overlaid(species, rng)}
         pose = {}
         for name, hinge in species.hinges.items():
-            noise = rng.normal(0.0, (hinge.high - hinge.low) / 14.0)
+            noise = rng.normal(0.0, (hinge.high - hinge.low) / narrow)
             angle = strength * stance.get(name, 0.0) + noise
             pose[name] = float(np.clip(angle, hinge.low, hinge.high))
         pose = species.mirrored(pose) if mirror else pose
@@ -58,6 +79,16 @@ def sample_pose(
         f"no pose of a {species.name} without colliding limbs was found in {_TRIES} draws; use"
         " another seed"
     )
+
+
+def _overlaid(species: Species, rng: np.random.Generator) -> dict[str, float]:
+    """Angles of the limbs whose overlay is drawn."""
+    angles: dict[str, float] = {}
+    for overlay in species.overlays.values():
+        if rng.random() < overlay.chance:
+            pose = overlay.poses[rng.integers(len(overlay.poses))]
+            angles |= {name: pose.get(name, 0.0) for name in overlay.angles}
+    return angles
 
 
 def deepest_sink(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -38,13 +38,32 @@ class Bone:
 
 @dataclass(frozen=True)
 class Trait:
-    """A factor that sets individuals apart: it stretches some bones and widens others."""
+    """A factor that sets individuals apart: it stretches some bones, widens others, swells skin.
+
+    Bones of `girth` are widened all around, bones of `width` along x alone. Around the points of
+    `swell`, each with its reach r, the skin is lifted by (factor − 1) r.
+    """
 
     name: str
     low: float
     high: float
     stretch: tuple[str, ...] = ()
     girth: tuple[str, ...] = ()
+    width: tuple[str, ...] = ()
+    swell: tuple[tuple[Point, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Partial poses of one limb, drawn on their own by some chance; angles are given in degrees."""
+
+    chance: float
+    poses: tuple[Mapping[str, float], ...]
+
+    @property
+    def angles(self) -> dict[str, None]:
+        """The angles that one of the poses names, in order."""
+        return dict.fromkeys(name for pose in self.poses for name in pose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +83,12 @@ class Species:
     spacing : float
         Grid on which the body is polygonised.
     template_vertices : int
+    overlays : dict
+        Partial poses of a limb, laid over a stance, and the chance that they are.
+    builds : dict
+        Identities that individuals are drawn around; without any, they are drawn around 1.
+    finer : dict
+        Factors with which an individual is remeshed, so that thin limbs get vertices enough.
     """
 
     name: str
@@ -73,6 +98,9 @@ class Species:
     stances: Mapping[str, Mapping[str, float]]
     spacing: float
     template_vertices: int
+    overlays: Mapping[str, Overlay] = field(default_factory=dict)
+    builds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    finer: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def hinges(self) -> dict[str, Hinge]:

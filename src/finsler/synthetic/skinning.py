@@ -82,23 +82,25 @@ class Build:
 def build(species: Species, identity: Mapping[str, float]) -> Build:
     """Stretch and widen the bones by the traits, and move their joints along.
 
-    S_b = s a aᵀ + g (I − a aᵀ), a the axis of bone b, s and g the products of its factors. A
-    child's joint moves with its parent, so neighbouring maps agree where they meet.
+    S_b = [s a aᵀ + g (I − a aᵀ)] diag(w, 1, 1), a the axis of bone b; s, g and w the products of
+    the factors that stretch it, widen it all around and along x. A child's joint moves with its
+    parent, so neighbouring maps agree where they meet.
     """
     factors = species.factors(identity)
     stretch = {bone.name: 1.0 for bone in species.bones}
-    girth = dict(stretch)
+    girth, width = dict(stretch), dict(stretch)
     for trait in species.traits:
-        for name in trait.stretch:
-            stretch[name] *= factors[trait.name]
-        for name in trait.girth:
-            girth[name] *= factors[trait.name]
+        effects = ((stretch, trait.stretch), (girth, trait.girth), (width, trait.width))
+        for products, names in effects:
+            for name in names:
+                products[name] *= factors[trait.name]
     old = np.array([bone.joint for bone in species.bones])
     axes = np.array([bone.tip for bone in species.bones]) - old
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     along = np.einsum("bi,bj->bij", axes, axes)
     s, g = (np.array([d[b.name] for b in species.bones])[:, None, None] for d in (stretch, girth))
     scales = s * along + g * (np.eye(3) - along)
+    scales[:, :, 0] *= np.array([width[b.name] for b in species.bones])[:, None]
     joints = old.copy()
     for i, parent in enumerate(species.parents):
         if parent >= 0:

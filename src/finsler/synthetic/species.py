@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,6 +13,7 @@ from finsler.synthetic.body import Part, Point
 from finsler.synthetic.skeleton import (
     Bone,
     Hinge,
+    Overlay,
     Species,
     Trait,
     both_sides,
@@ -21,7 +22,7 @@ from finsler.synthetic.skeleton import (
     sided_pose,
 )
 
-SPECIES = ("humanoid", "quadruped")
+SPECIES = ("humanoid", "quadruped", "person", "animal")
 
 _AXES: dict[str, Point] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -41,6 +42,7 @@ def species_named(name: str) -> Species:
     table = tomllib.loads(text)
     bones = tuple(mirrored_bones([_bone(**row) for row in table["bones"]]))
     every = tuple(bone.name for bone in bones)
+    hinges = {f"{bone.name} {hinge.name}" for bone in bones for hinge in bone.hinges}
     return Species(
         name=name,
         bones=bones,
@@ -49,6 +51,9 @@ def species_named(name: str) -> Species:
         stances={stance: _stance(**sides) for stance, sides in table["stances"].items()},
         spacing=table["spacing"],
         template_vertices=table["template_vertices"],
+        overlays=dict(_overlays(table.get("overlays", {}), hinges)),
+        builds=table.get("builds", {}),
+        finer=table.get("finer", {}),
     )
 
 
@@ -71,9 +76,26 @@ def _part(row: Mapping[str, Any]) -> Part:
 def _trait(row: Mapping[str, Any], every: tuple[str, ...]) -> Trait:
     bones = {
         effect: every if row.get(effect) == ["*"] else both_sides(row.get(effect, ()))
-        for effect in ("stretch", "girth")
+        for effect in ("stretch", "girth", "width")
     }
-    return Trait(row["name"], row["low"], row["high"], **bones)
+    swell = tuple(
+        ((side * x, y, z), reach)
+        for x, y, z, reach in row.get("swell", ())
+        for side in ((1.0, -1.0) if x else (1.0,))
+    )
+    return Trait(row["name"], row["low"], row["high"], **bones, swell=swell)
+
+
+def _overlays(
+    rows: Mapping[str, Mapping[str, Any]], hinges: set[str]
+) -> Iterator[tuple[str, Overlay]]:
+    """The overlays of a table; of a paired limb one for each side."""
+    for name, row in rows.items():
+        poses = [pose for pose in row.values() if isinstance(pose, Mapping)]
+        paired = not hinges.issuperset(angle for pose in poses for angle in pose)
+        for side in ("left_", "right_") if paired else ("",):
+            sided = tuple({f"{side}{k}": v for k, v in pose.items()} for pose in poses)
+            yield f"{side}{name}", Overlay(row["chance"], sided)
 
 
 def _stance(

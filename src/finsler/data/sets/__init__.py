@@ -1,5 +1,6 @@
 """Data sets: a module each, and the table that lists them."""
 
+from finsler.data.sets.creature import Creature, make_creature
 from finsler.data.sets.dt4d import dt4d_r
 from finsler.data.sets.faust import faust_a, faust_r, faust_registrations
 from finsler.data.sets.folder import write_collection
@@ -10,7 +11,7 @@ from finsler.data.sets.scape import scape_a, scape_r
 from finsler.data.sets.shrec16 import shrec16
 from finsler.data.sets.shrec19 import shrec19_r
 from finsler.data.sets.smal import smal_r
-from finsler.data.sets.synthetic import Creature, make_creature, synthetic_collection
+from finsler.data.sets.synthetic import load_all, synthetic_collection
 from finsler.data.sets.topkids import topkids
 from finsler.data.sets.tosca import TOSCA_CATEGORIES, tosca_r
 
@@ -23,6 +24,7 @@ __all__ = [
     "faust_r",
     "faust_registrations",
     "find_collections",
+    "load_all",
     "make_creature",
     "open_collection",
     "pack",
