@@ -8,7 +8,7 @@ import pytest
 import finsler
 from finsler.data import load_all, make_creature, packed, synthetic_collection
 from finsler.data import pack as write_pack
-from finsler.errors import InputError
+from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.crossings import crossing_faces
 from finsler.mesh.measures import face_areas
 from finsler.mesh.primitives import sphere
@@ -263,6 +263,21 @@ def test_a_pack_keeps_the_points(animals, tmp_path):
         assert again[name].points.tolist() == animals[name].points.tolist()
         assert again[name].family == "animal"
         assert again[name].mesh.vertices.tobytes() == animals[name].mesh.vertices.tobytes()
+
+
+def test_an_individual_without_a_first_pose_gets_another(monkeypatch):
+    streams = []
+
+    def reluctant(common, identity, rng):
+        streams.append(rng.bit_generator.seed_seq.entropy)
+        if len(streams) < 3:
+            raise ConvergenceError("no pose")
+        return {"head turn": 20.0}
+
+    monkeypatch.setattr("finsler.data.sets.synthetic.sample_pose", reluctant)
+    one = synthetic_collection("animal", train=1, test=0, vertices=1000, flaws=0.0)
+    assert is_closed(one["animal_i00_p00"].mesh)
+    assert streams == [[0, 2, 0, 0], [0, 2, 0, 0, 1], [0, 2, 0, 0, 2]]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from finsler.compute.cluster import Workers, run
 from finsler.data.collection import Collection, Shape
 from finsler.data.sets.creature import Creature, make_creature, require_counts
 from finsler.data.variants import vary
-from finsler.errors import InputError
+from finsler.errors import ConvergenceError, InputError
 from finsler.synthetic import (
     TRIANGULATIONS,
     sample_identity,
@@ -33,6 +33,8 @@ from finsler.synthetic import (
 _IDENTITY, _POSE, _MESH, _REFERENCE, _VARIETY, _RELIEF = 1, 2, 3, 4, 5, 6
 # Vertices of varied shapes, as shares of the reference's, and never fewer than the third number.
 _FEWER, _MORE, _FEWEST = 0.2, 1.6, 1000
+# How many streams of poses are tried: one shape must not stop a collection of many.
+_ATTEMPTS = 4
 _FLAWS = ("noise", "holes", "crumbs")
 
 
@@ -198,11 +200,17 @@ def _load_varied(
 def _drawn(
     species: str, seed: int, number: int, which: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Identity and pose of a shape."""
+    """Identity and pose of a shape; of a varied species, another pose where none was found."""
     common = template(species)
     identity = sample_identity(common.species, np.random.default_rng([seed, _IDENTITY, number, 0]))
-    pose = sample_pose(common, identity, np.random.default_rng([seed, _POSE, number, which]))
-    return identity, pose
+    stream = [seed, _POSE, number, which]
+    for attempt in range(_ATTEMPTS if common.species.builds else 0):
+        try:
+            rng = np.random.default_rng([*stream, attempt] if attempt else stream)
+            return identity, sample_pose(common, identity, rng)
+        except ConvergenceError:
+            continue
+    return identity, sample_pose(common, identity, np.random.default_rng(stream))
 
 
 def _require_name(species: str, numbers: dict[str, tuple[int, int]], name: str) -> None:
