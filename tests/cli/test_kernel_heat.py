@@ -185,6 +185,7 @@ class TestHeat:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["kernel", "MESH", "--view", "inside"], "it must be one of front, right, back"),
         (["kernel", "MESH", "--vertex", "999999"], "vertex indices must lie in 0..361"),
         (["kernel", "MESH", "--filter", "chebyshev:2.5"], "with a whole number"),
         (["kernel", "MESH", "--filter", "box"], "it must be chebyshev:ORDER"),

@@ -1,8 +1,11 @@
 """Shapes stand upright in pictures, whatever axis of their file points up."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from finsler.cli.options import viewpoint_of
 from finsler.data import make_creature
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, primitives
@@ -107,6 +110,12 @@ def test_a_pair_is_seen_from_the_same_side_through_the_map(creature):
     assert abs(second.up[1]) > 0.9
     apart, _ = pair_stances(other, creature, None)
     assert apart is stance_of(other)
+
+
+def test_a_format_that_says_which_way_is_up_is_believed():
+    assert viewpoint_of(Viewpoint(), Path("a.GLB")) == Viewpoint("y")
+    assert viewpoint_of(Viewpoint("z", "top"), Path("a.glb")) == Viewpoint("z", "top")
+    assert viewpoint_of(Viewpoint(view="top"), Path("a.off")) == Viewpoint(view="top")
 
 
 @pytest.mark.parametrize("options", [{"up": "w"}, {"view": "inside"}, {"view": "0,90"}])

@@ -145,9 +145,8 @@ def distance(
     principal curvature gives lines only: neighbouring faces are made to agree where they can, so
     that the sign is arbitrary and jumps across seams.
 
-    Files hold the scalar `distance`, with --both also `distance_back` and `asymmetry` = distance -
-    distance_back; .npz also the corners `path` and `path_back`. On parts without a source the
-    distance is infinite (asymmetry: NaN), and pictures are grey.
+    Files hold `distance`, with --both also `distance_back` and `asymmetry`, their difference; .npz
+    also the corners `path` and `path_back`. Without a source on a part, it is infinite and grey.
 
     Example: `finsler distance cat.off --wind 0 0.6 0 --both --path-to 400 --figure cat.png`
     """
@@ -165,10 +164,8 @@ def distance(
     config = {"mesh": mesh.name, "sources": sources, **how, **_record(kind, wind, spec, theta)}
     config |= {} if path_to is None else {"path_to": path_to}
     with working("distance"):
-        lengths = _metric(surface, kind, wind, spec, theta)
-        fields = distance_fields(
-            lengths, sources, both=both, reverse=reverse, target=path_to, **how
-        )
+        ways: Any = {"both": both, "reverse": reverse, "target": path_to, **how}
+        fields = distance_fields(_metric(surface, kind, wind, spec, theta), sources, **ways)
     named, arrays = named_values(fields), {**named_paths(fields), "sources": sources}
     write_functions(out, surface, named, {**named, **arrays}, config)
     _draw(fields, figure, animate, frames, field_camera(fields, seen))

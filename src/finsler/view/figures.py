@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finsler.errors import InputError
 from finsler.storage.files import write_bytes
@@ -97,18 +98,16 @@ def save_figure(
     require_matplotlib()
     colored = [resolve_colors(row, share=share_range) for row in rows]
     sheet = Sheet(colored, panel_size, dpi, colorbars, title, row_labels)
-    images = [
-        [
-            render_panel(p, camera=camera or Viewpoint().camera(p.mesh), size=sheet.panel)
-            for p in row
-        ]
-        for row in colored
-    ]
+    images = [[_drawn(panel, camera, sheet.panel) for panel in row] for row in colored]
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
         content = encoded(compose(sheet, images), target, dpi)
     return write_bytes(target, content)
+
+
+def _drawn(panel: Panel, camera: Camera | None, size: tuple[int, int]) -> NDArray[np.uint8]:
+    return render_panel(panel, camera=camera or Viewpoint().camera(panel.mesh), size=size)
 
 
 def encoded(figure: Figure, target: Path, dpi: int) -> bytes:
