@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from finsler.spec import *  # noqa: F403
     from finsler.view.notebook import *  # noqa: F403
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # From the quickest to import to the slowest.
 _MODULES = (
