@@ -7,12 +7,13 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constra
 
 BENCHMARKS = main_jobs assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
 
-.PHONY: help demo test lint bench reliability minimal newest audit docs clean
+.PHONY: help demo test lint package bench reliability minimal newest audit docs clean
 
 help:
 	@echo "make demo         set up and run the main job on shapes it makes, some minutes; look into demo/"
 	@echo "make test         set up and run all tests"
 	@echo "make lint         check format, style and types"
+	@echo "make package      build wheel and sdist into build/dist, check them, and use the wheel in an empty environment"
 	@echo "make bench        measure speed and memory against other packages, half an hour"
 	@echo "make reliability  fuzz, disturb and load everything, some hours; writes docs/reliability.md"
 	@echo "make minimal      run the tests with the lowest versions that are allowed"
@@ -31,6 +32,17 @@ lint: $(VENV)/ready-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+package:
+	rm -rf build/dist build/empty build/tools
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip --disable-pip-version-check install --quiet build twine
+	build/tools/bin/python -m build --outdir build/dist > build/package.log
+	build/tools/bin/twine check --strict build/dist/*
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS) build/dist/*.whl
+	cd build && empty/bin/finsler data synthesize quadruped dogs --train 1 --test 1 --poses 1 --vertices 800 --overwrite \
+	  && empty/bin/finsler match dogs/off/quadruped_i0*.off -k 60 -o map.npz --overwrite
 
 bench: $(VENV)/ready-test
 	for question in $(BENCHMARKS); do $(BIN)/python benchmarks/$$question.py || exit 1; done
