@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finsler.matching.energy import Candidate, MapEnergy
 from finsler.matching.functional import functional_map
-from finsler.matching.points import Step, points_of, sampled
+from finsler.matching.points import Points, Step, points_of, sampled
 from finsler.matching.refine import basis_sizes
 from finsler.matching.search import Search
 from finsler.matching.surfaces import DescribedSurface
@@ -50,17 +50,55 @@ def candidates(
 ) -> list[Candidate]:
     """The best maps from mixtures of descriptors and from guessed signs, refined and scored.
 
-    Descriptors are projected to bases of 20 and 40 functions, in both directions. Descriptors that
-    mislead leave a guess: between nearly isometric surfaces the first functional map is nearly
-    diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020), on two
-    samples of the vertices. After a few rounds on few vertices, all but the eight best different
-    ones are dropped; those grow, and five are scored by geodesic distances too. Neither signs nor
-    distances are tried for parts, whose functions have other frequencies and whose distances may be
-    longer. The one of least energy comes first; all have bases of about 60 functions.
+    Maps are grown from 1 to 2 and, read backwards, from 2 to 1: either direction misses some that
+    the other finds. The best different ones of both are scored in both directions, by geodesic
+    distances too. For parts it is one direction and no distances, which may be longer there. The
+    one of least energy comes first; all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
     whole_2 = points_of(second.spectrum, features_2)
+    there, energy = _grown(first, second, whole_1, whole_2, partial, rng)
+    if partial:
+        return sorted(map(energy.score, there), key=lambda candidate: candidate.energy)
+    back, energy_back = _grown(second, first, whole_2, whole_1, partial, rng)
+
+    def score(functional: FloatArray) -> Candidate:
+        return _mean(energy.score(functional), energy_back.score(functional.T))
+
+    pooled = [*there, *(functional.T for functional in back)]
+    finalists = [best.functional for best, _ in _best_different([(m, 0) for m in pooled], score)]
+    forwards = [energy.score(functional) for functional in finalists[:_FINALISTS]]
+    backwards = [energy_back.score(functional.T) for functional in finalists[:_FINALISTS]]
+    both = zip(
+        energy.score_distances(forwards, rng),
+        energy_back.score_distances(backwards, rng),
+        strict=True,
+    )
+    return sorted((_mean(*pair) for pair in both), key=lambda candidate: candidate.energy)
+
+
+def _mean(there: Candidate, back: Candidate) -> Candidate:
+    """The first candidate with the mean energy of both directions."""
+    return Candidate(there.functional, 0.5 * (there.energy + back.energy))
+
+
+def _grown(
+    first: DescribedSurface,
+    second: DescribedSurface,
+    whole_1: Points,
+    whole_2: Points,
+    partial: bool,
+    rng: np.random.Generator,
+) -> tuple[list[FloatArray], MapEnergy]:
+    """Functional maps of about 60 functions, and the energy that they may be scored with.
+
+    Descriptors are projected to bases of 20 and 40 functions, in both directions. Descriptors that
+    mislead leave a guess: between nearly isometric surfaces the first functional map is nearly
+    diagonal with entries ±1, so all signs of five functions are tried (Ren et al. 2020), on two
+    samples of the vertices, but not for parts, whose functions have other frequencies. After a few
+    rounds on few vertices, all but the eight best different ones are dropped; those grow.
+    """
     few = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FEW_FACES)
     early = Search.of(sampled(whole_1, _EARLY, rng), sampled(whole_2, _EARLY, rng))
     started = []
@@ -77,22 +115,17 @@ def candidates(
                 started.append((early.zoom(functional, [step] * _ROUNDS), _SIZES[0]))
     energy = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FACES)
     late = Search.of(sampled(whole_1, _SAMPLES, rng), sampled(whole_2, _SAMPLES, rng))
-    scored = []
-    for candidate, size in _best_different(started, few):
-        steps = _steps(first, second, size, partial)[1:]
-        scored.append(energy.score(late.zoom(candidate.functional, steps)))
-    scored.sort(key=lambda candidate: candidate.energy)
-    if partial:
-        return scored
-    finalists = energy.score_distances(scored[:_FINALISTS], rng)
-    return sorted(finalists, key=lambda candidate: candidate.energy)
+    return [
+        late.zoom(candidate.functional, _steps(first, second, size, partial)[1:])
+        for candidate, size in _best_different(started, few.score)
+    ], energy
 
 
 def _best_different(
-    started: Sequence[tuple[FloatArray, int]], energy: MapEnergy
+    started: Sequence[tuple[FloatArray, int]], score: Callable[[FloatArray], Candidate]
 ) -> list[tuple[Candidate, int]]:
     """The maps of least energy, and their first size; of those that agree only the better one."""
-    scored = [(energy.score(functional), size) for functional, size in started]
+    scored = [(score(functional), size) for functional, size in started]
     scored.sort(key=lambda pair: pair[0].energy)
     kept: list[tuple[Candidate, int]] = []
     for candidate, size in scored:
@@ -118,7 +151,10 @@ def _from_signs(search: Search, energy: MapEnergy) -> list[FloatArray]:
         (search.zoom(np.diag([1.0, *signs]), steps), 0)
         for signs in product((1.0, -1.0), repeat=_SIGNS)
     ]
-    return [candidate.functional for candidate, _ in _best_different(grown, energy)[:_GUESSES_KEPT]]
+    return [
+        candidate.functional
+        for candidate, _ in _best_different(grown, energy.score)[:_GUESSES_KEPT]
+    ]
 
 
 def _steps(
