@@ -125,7 +125,7 @@ def _parts(
             parts = {"values": 16.0 * channels * n, "squares": 8.0 * k * n}
         case "description":
             # The file is put together in memory before it is written.
-            parts = {"values and file": 16.0 * channels * n, "cells and frames": 450 * n}
+            parts = {"values and file": 19.0 * channels * n, "cells and frames": 450 * n}
         case "geodesic":
             parts = {"intrinsic triangulation": 700 * n, "factors": 250.0 * math.log2(n + 1.0) * n}
         case "spectrum" if 3 * k + 192 > n:
