@@ -108,8 +108,7 @@ class _Run:
     ) -> None:
         self.folder, self.about, self.team = folder, about, team
         self.config = config = about.config
-        if config.precision == "bf16" and team.device.type != "cuda":
-            raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
+        require_precision(config, team)
         self.names, held_out = split(store.train, config)
         self.evaluated = {"validation": held_out, "test": store.test}
         # The reference tells how many vertices a shape has.
@@ -225,15 +224,26 @@ def about_run(store: Store, config: TrainConfig) -> About:
         raise InputError(
             "rotation turns coordinates; prepare the shapes with --descriptor xyz, or set it to 0"
         )
-    listed = json.dumps([store.train, store.test, store.reference, store.keys], sort_keys=True)
     return About(
         config=config,
         in_channels=shape.features.shape[1],
         classes=len(store[store.reference].vertices),
         angles=len(shape.theta),
         prepare=store.config,
-        data=bytes_key(listed.encode()),
+        data=store_key(store),
     )
+
+
+def require_precision(config: TrainConfig, team: Team) -> None:
+    """Raise where the device of a run does not have the precision that its settings want."""
+    if config.precision == "bf16" and team.device.type != "cuda":
+        raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
+
+
+def store_key(store: Store) -> str:
+    """A hash of the shapes of a store and of their split: which data a run learned from."""
+    listed = json.dumps([store.train, store.test, store.reference, store.keys], sort_keys=True)
+    return bytes_key(listed.encode())
 
 
 def read_last(folder: Path) -> Checkpoint:

@@ -7,7 +7,6 @@ the maps between every two of them.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -37,12 +36,13 @@ from finsler.nn.training.loop import (
     check_weights,
     forget,
     read_last,
+    require_precision,
+    store_key,
 )
 from finsler.nn.training.map_samples import MapShape, MapShapes, require_learnable
 from finsler.nn.training.plan import learning_rate, split, torch_seed
 from finsler.nn.training.stepper import make_optimiser, matrix_precision, set_learning_rate
 from finsler.storage.files import write_bytes
-from finsler.storage.hashing import bytes_key
 
 _TERMS = ("bijectivity", "orthogonality", "coupling", "resolution", "dirichlet", "diffusion")
 # Pairs of held-out shapes that are looked at.
@@ -95,14 +95,13 @@ def about_maps(store: Store, config: TrainConfig) -> About:
         raise InputError("rotation is for objective = labels; leave it at 0 for maps")
     if store.config.channels + config.maps_wave == 0:
         raise InputError(f"{store.folder}: the store has no features; prepare with a descriptor")
-    listed = json.dumps([store.train, store.test, store.reference, store.keys], sort_keys=True)
     return About(
         config=config,
         in_channels=store.config.channels + config.maps_wave,
         classes=config.maps_features,
         angles=store.config.angles,
         prepare=store.config,
-        data=bytes_key(listed.encode()),
+        data=store_key(store),
     )
 
 
@@ -180,8 +179,7 @@ class _MapRun:
         notify: Callable[[str], None],
     ) -> None:
         self.folder, self.about, self.team, self.config = folder, about, team, about.config
-        if self.config.precision == "bf16" and team.device.type != "cuda":
-            raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
+        require_precision(self.config, team)
         for sentence in require_learnable(store, about):
             notify(sentence)
         self.names, held_out = split(store.train, self.config)
