@@ -95,7 +95,7 @@ def maps(species: str, pairs: int, vertices: int, seed: int) -> Iterator[Row]:
             "change": found.distance_change,
             "torn": found.torn_share,
             "orientation": found.orientation,
-            "wrong": found.probably_wrong,
+            "wrong": found.doubtful,
         }
 
     for number in range(pairs):

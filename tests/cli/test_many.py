@@ -221,7 +221,7 @@ class TestMatch:
             ("a", "cut"),
             ("b", "cut"),
         ]
-        assert rows[0]["probably_wrong"] == str(bool(report["probably_wrong"]))
+        assert rows[0]["doubtful"] == str(bool(report["doubtful"]))
         assert 0.0 <= float(rows[0]["torn_share"]) <= 1.0 and "√area" in rows[0]["verdict"]
         assert float(rows[0]["seconds"]) > 0.0 and 0.0 <= float(rows[0]["confidence"]) <= 1.0
         single = ("match", scans / "a.off", scans / "b.off", "-k", 20, "-o", scans / "one.npz")

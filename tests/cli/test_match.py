@@ -50,7 +50,7 @@ def test_files_and_report(files, tmp_path):
     assert config == answer["config"] and config["operator"] == "lbo" and config["model"] is None
     assert "map_12 sends each vertex of mesh_1" in config["direction"]
     said = answer["verdict"]
-    assert said["probably_wrong"] is False and "nothing speaks against" in said["sentence"]
+    assert said["doubtful"] is False and "nothing speaks against" in said["sentence"]
     assert arrays["torn_share"] == said["torn_share"] == 0.0
     assert arrays["distance_change"] == said["distance_change"] < 0.02
     assert answer["vertices"] == [362, 362] and answer["orientation"] > 0.9

@@ -32,7 +32,7 @@ def mirrored(points, where=True):
 
 def test_true_map_of_two_people_is_not_suspected(people):
     found = verdict(*people[:2], *maps(people, lambda points: points))
-    assert not found.probably_wrong and found.reasons == ()
+    assert not found.doubtful and found.reasons == ()
     assert found.sentence.startswith("nothing speaks against the map")
     assert found.distance_change < 0.1 and found.torn_share < 0.003 and found.orientation > 0.9
 
@@ -47,7 +47,7 @@ def test_unit_of_length_does_not_matter(people):
 def test_exchanged_arms_tear_the_surface(people):
     both = maps(people, lambda points: mirrored(points, np.abs(points[:, 0]) > 0.25))
     found = verdict(*people[:2], *both)
-    assert found.probably_wrong and found.torn_share > 0.015
+    assert found.doubtful and found.torn_share > 0.015
     assert found.sentence.startswith("probably wrong: ") and "of near points" in found.sentence
 
 
@@ -67,8 +67,8 @@ def test_random_map_changes_distances(people):
 def test_one_bad_direction_is_enough(people):
     there, back = maps(people, lambda points: points)
     shuffled = np.random.default_rng(0).permutation(back)
-    assert verdict(*people[:2], there, shuffled).probably_wrong
-    assert not verdict(*people[:2], there, shuffled, partial=True).probably_wrong
+    assert verdict(*people[:2], there, shuffled).doubtful
+    assert not verdict(*people[:2], there, shuffled, partial=True).doubtful
 
 
 def test_part_may_be_farther_round_than_the_whole():
@@ -76,7 +76,7 @@ def test_part_may_be_farther_round_than_the_whole():
     ring = finsler.primitives.torus(40, 16)
     part = cut(ring, share=0.66, seed=0)
     found = verdict(part.mesh, ring, part.vertex_map, np.zeros(ring.n_vertices, int), partial=True)
-    assert not found.probably_wrong and found.distance_change < 0.02
+    assert not found.doubtful and found.distance_change < 0.02
 
 
 def test_several_components():
@@ -96,9 +96,9 @@ def test_measures_and_limits():
     before = np.array([[0.0, 0.1, 0.14, 0.16], [0.1, 0.0, 0.3, 0.1]])
     after = np.array([[0.0, 0.5, 0.39, 0.9], [0.5, 0.0, 0.3, 0.1]])
     assert torn_share(before, after, np.array([1.0, 1.0, 1.0, 2.0])) == pytest.approx(2 / 5)
-    assert not Verdict(0.0, 0.0, 1.0).probably_wrong
+    assert not Verdict(0.0, 0.0, 1.0).doubtful
     for bad in ((1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (0.0, 0.0, 0.0)):
-        assert Verdict(*bad).probably_wrong and len(Verdict(*bad).reasons) == 1
+        assert Verdict(*bad).doubtful and len(Verdict(*bad).reasons) == 1
 
 
 def test_farthest_points():

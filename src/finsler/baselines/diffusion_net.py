@@ -14,12 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from finsler.errors import InputError
-from finsler.mesh.arguments import takes_meshes
-from finsler.mesh.measures import vertex_normals
 from finsler.mesh.summary import one_line
-from finsler.mesh.topology import edges
 from finsler.mesh.trimesh import TriMesh
-from finsler.typing import FloatArray, IntArray
+from finsler.operator.gradients import vertex_gradients
 
 if TYPE_CHECKING:
     from finsler.data.store import PreparedShape
@@ -94,40 +91,6 @@ class SpectralDomain:
             self.columns.to(device),
             self.gradient.to(device),
         )
-
-
-@takes_meshes
-def vertex_gradients(mesh: TriMesh) -> tuple[IntArray, IntArray, FloatArray]:
-    """Neighbour pairs (p,), (p,) and weights (2, p) of the gradient at vertices.
-
-    The least-squares fit to the differences along the edges of a vertex, each laid into the tangent
-    plane with its length kept. The first axis of the plane is arbitrary: layers must not care.
-    """
-    pairs = edges(mesh).vertices
-    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
-    order = np.argsort(i, kind="stable")
-    i, j = i[order], j[order]
-    normal = vertex_normals(mesh)
-    helper = np.eye(3)[np.abs(normal).argmin(axis=1)]
-    first = np.cross(normal, helper)
-    first /= np.maximum(np.linalg.norm(first, axis=1, keepdims=True), 1e-12)
-    span = mesh.vertices[j] - mesh.vertices[i]
-    flat = np.stack(
-        [
-            np.einsum("pi,pi->p", span, first[i]),
-            np.einsum("pi,pi->p", span, np.cross(normal, first)[i]),
-        ],
-        axis=1,
-    )
-    length = np.linalg.norm(span, axis=1)
-    flat *= (length / np.maximum(np.linalg.norm(flat, axis=1), 1e-12 * length.max()))[:, None]
-    # Weights 1/length², so that long edges count no more than short ones.
-    scaled = flat / length[:, None] ** 2
-    outer = np.einsum("px,py->pxy", scaled, flat).reshape(-1, 4)
-    normal_matrix = np.stack([np.bincount(i, o, mesh.n_vertices) for o in outer.T], axis=1)
-    # A vertex with a single neighbour has no gradient across it.
-    fitted = np.linalg.pinv(normal_matrix.reshape(-1, 2, 2), rcond=1e-6, hermitian=True)
-    return i, j, np.ascontiguousarray(np.einsum("pxy,py->xp", fitted[i], scaled))
 
 
 class LearnedTimeDiffusion(nn.Module):

@@ -34,16 +34,16 @@ def finish(
     """Write the table, print a summary, and exit with code 1 if a task failed.
 
     A row has the name of its task as `name`, sentences about defects of meshes as `warnings`, and
-    of a map that is `probably_wrong` the `verdict`.
+    of a map that is `doubtful` the `verdict`.
     """
     path = write_rows(f"{out}/{table}", columns, rows)
     counts = Counter(row["outcome"] for row in rows)
     failed = {row["name"]: row["error"] for row in rows if row["outcome"] == "failed"}
     notes = {row["name"]: row["warnings"] for row in rows if row.get("warnings")}
-    doubts = {row["name"]: row["verdict"] for row in rows if row.get("probably_wrong")}
+    doubts = {row["name"]: row["verdict"] for row in rows if row.get("doubtful")}
     summary: Row = {key: counts[key] for key in ("computed", "kept")}
-    if "probably_wrong" in columns:
-        summary["probably_wrong"] = doubts
+    if "doubtful" in columns:
+        summary["doubtful"] = doubts
     if as_json:
         about = {"folder": out, "table": str(path), **summary, "failed": failed, "warnings": notes}
         print(json.dumps(about, indent=2))

@@ -283,7 +283,7 @@ def _report(result: Match) -> dict[str, Any]:
         "vertices": [len(result.map_12), len(result.map_21)],
         "basis": list(result.functional.shape),
         "verdict": {
-            "probably_wrong": result.verdict.probably_wrong,
+            "doubtful": result.verdict.doubtful,
             "sentence": result.verdict.sentence,
             "distance_change": result.verdict.distance_change,
             "torn_share": result.verdict.torn_share,

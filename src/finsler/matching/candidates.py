@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from finsler.matching.energy import Candidate, MapEnergy
-from finsler.matching.functional import functional_map
+from finsler.matching.energy import Candidate, MapEnergy, mean_of
+from finsler.matching.functional import functional_map, pull_back
 from finsler.matching.points import Points, Step, points_of, sampled
 from finsler.matching.refine import basis_sizes
 from finsler.matching.search import Search
@@ -23,6 +24,8 @@ _SIZES = (20, 40)
 _ROUNDS = 5
 _WEIGHT, _LATER = 0.5, 0.3
 _LAST = 60
+# Weight of the features of the model beside those of histograms.
+_LEARNED = 2.0
 # Vertices that candidates are refined with, at first and then.
 _EARLY, _SAMPLES = 1000, 1500
 # Guessed signs: how many, how often, sizes of the functional maps, vertices, and how many go on.
@@ -48,12 +51,12 @@ def candidates(
     partial: bool = False,
     seed: int = 0,
 ) -> list[Candidate]:
-    """The best maps from mixtures of descriptors and from guessed signs, refined and scored.
+    """The best maps from the model, from mixtures of descriptors and from guessed signs, scored.
 
-    Maps are grown from 1 to 2 and, read backwards, from 2 to 1: either direction misses some that
-    the other finds. The best different ones of both are scored in both directions, by geodesic
-    distances too. For parts it is one direction and no distances, which may be longer there. The
-    one of least energy comes first; all have bases of about 60 functions.
+    Without a model, maps are grown from 1 to 2 and, read backwards, from 2 to 1: either direction
+    misses some that the other finds. The best different ones are scored in both directions, by
+    geodesic distances too. For parts it is one direction and no distances, which may be longer
+    there. The one of least energy comes first; all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
@@ -61,10 +64,14 @@ def candidates(
     there, energy = _grown(first, second, whole_1, whole_2, partial, rng)
     if partial:
         return sorted(map(energy.score, there), key=lambda candidate: candidate.energy)
-    back, energy_back = _grown(second, first, whole_2, whole_1, partial, rng)
+    if first.features.shape[1]:
+        back: list[FloatArray] = []
+        energy_back = MapEnergy.sample(second, first, whole_2, whole_1, rng, _FACES)
+    else:
+        back, energy_back = _grown(second, first, whole_2, whole_1, partial, rng)
 
     def score(functional: FloatArray) -> Candidate:
-        return _mean(energy.score(functional), energy_back.score(functional.T))
+        return mean_of(energy.score(functional), energy_back.score(functional.T))
 
     pooled = [*there, *(functional.T for functional in back)]
     finalists = [best.functional for best, _ in _best_different([(m, 0) for m in pooled], score)]
@@ -75,12 +82,7 @@ def candidates(
         energy_back.score_distances(backwards, rng),
         strict=True,
     )
-    return sorted((_mean(*pair) for pair in both), key=lambda candidate: candidate.energy)
-
-
-def _mean(there: Candidate, back: Candidate) -> Candidate:
-    """The first candidate with the mean energy of both directions."""
-    return Candidate(there.functional, 0.5 * (there.energy + back.energy))
+    return sorted((mean_of(*pair) for pair in both), key=lambda candidate: candidate.energy)
 
 
 def _grown(
@@ -100,25 +102,38 @@ def _grown(
     rounds on few vertices, all but the eight best different ones are dropped; those grow.
     """
     few = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FEW_FACES)
-    early = Search.of(sampled(whole_1, _EARLY, rng), sampled(whole_2, _EARLY, rng))
+    rich_1, rich_2 = enriched(whole_1, first), enriched(whole_2, second)
+    early = Search.of(sampled(rich_1, _EARLY, rng), sampled(rich_2, _EARLY, rng))
     started = []
     for size in _SIZES:
         step = _steps(first, second, size, partial)[0]
+        for functional in _from_model(first, second, early, step):
+            started.append((early.zoom(functional, [step] * _ROUNDS), size))
         for mixture in _MIXTURES:
             for functional in _from_descriptors(first, second, mixture, step):
                 started.append((early.zoom(functional, [step] * _ROUNDS), size))
     if not partial:
         step = _steps(first, second, _SIZES[0], partial)[0]
         for _ in range(_DRAWS):
-            some = (sampled(points, _GUESS_SAMPLES, rng) for points in (whole_1, whole_2))
+            some = (sampled(points, _GUESS_SAMPLES, rng) for points in (rich_1, rich_2))
             for functional in _from_signs(Search.of(*some), few):
                 started.append((early.zoom(functional, [step] * _ROUNDS), _SIZES[0]))
     energy = MapEnergy.sample(first, second, whole_1, whole_2, rng, _FACES)
-    late = Search.of(sampled(whole_1, _SAMPLES, rng), sampled(whole_2, _SAMPLES, rng))
-    return [
+    late = Search.of(sampled(rich_1, _SAMPLES, rng), sampled(rich_2, _SAMPLES, rng))
+    grown = [
         late.zoom(candidate.functional, _steps(first, second, size, partial)[1:])
         for candidate, size in _best_different(started, few.score)
-    ], energy
+    ]
+    # Between bodies that differ much, what the model finds is right where no isometry is.
+    last = _steps(first, second, _SIZES[-1], partial)[-1]
+    return [*_from_model(first, second, late, last), *grown], energy
+
+
+def enriched(points: Points, surface: DescribedSurface) -> Points:
+    """With the features of the model beside the histograms."""
+    assert points.features is not None
+    both = np.hstack([points.features, _LEARNED * surface.features])
+    return replace(points, features=both)
 
 
 def _best_different(
@@ -164,6 +179,23 @@ def _steps(
     sizes = basis_sizes(first.spectrum, second.spectrum, first=size, step=20, partial=partial)
     start = Step(sizes[0].size_1, sizes[0].size_2, _WEIGHT)
     return [start, *(Step(s.size_1, s.size_2, _LATER) for s in sizes[1:] if s.size_2 <= _LAST)]
+
+
+def _from_model(
+    first: DescribedSurface, second: DescribedSurface, search: Search, size: Step
+) -> list[FloatArray]:
+    """The functional map of nearest features of the model, and the adjoint of that from 2 to 1."""
+    if first.features.shape[1] == 0:
+        return []
+    points_1, points_2 = search.points_1, search.points_2
+    one, other = first.features[points_1.vertices], second.features[points_2.vertices]
+    product = one @ other.T
+    there = (product - 0.5 * (other**2).sum(axis=1)).argmax(axis=1)
+    back = (product.T - 0.5 * (one**2).sum(axis=1)).argmax(axis=1)
+    bases = points_1.basis[:, : size.size_1], points_2.basis[:, : size.size_2]
+    forward = pull_back(there, *bases, points_1.weights)
+    backward = pull_back(back, *bases[::-1], points_2.weights)
+    return [forward, backward.T]
 
 
 def _from_descriptors(

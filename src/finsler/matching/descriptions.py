@@ -11,12 +11,14 @@ import numpy as np
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.compute.batch import ensure_result
+from finsler.descriptors.learned import FeatureModel, shipped_model
 from finsler.errors import InputError
 from finsler.matching.summaries import Histograms, Signatures
-from finsler.matching.surfaces import DescribedSurface, UnitSurface, basis_size, describe_unit
+from finsler.matching.surfaces import DescribedSurface, basis_size, describe_unit
 from finsler.mesh.arguments import checked
 from finsler.mesh.io import load_mesh
 from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.unit import UnitSurface
 from finsler.operator import Laplacian, lbo
 from finsler.storage.files import location, make_folder
 from finsler.storage.hashing import content_key
@@ -26,7 +28,7 @@ from finsler.storage.schema import require_arrays
 __all__ = ["DescribedSurface", "describe", "read_described", "write_described"]
 
 # Changes whenever descriptions do: kept ones of another version are not used.
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = {
     "vertices": ("f", ("n", 3)),
     "faces": ("iu", ("faces", 3)),
@@ -46,6 +48,8 @@ _SCHEMA = {
     "signatures": ("f", ("c", 120)),
     "squares": ("f", (3,)),
     "span": ("iu", ()),
+    "features": ("f", ("n", "learned")),
+    "model": ("U", ()),
 }
 
 
@@ -55,6 +59,7 @@ def describe(
     *,
     k: int = 200,
     operator: Callable[[TriMesh], Laplacian] = lbo,
+    model: str | os.PathLike[str] = "box",
     cache: str | os.PathLike[str] | None = None,
 ) -> DescribedSurface:
     """Compute what [`match`][finsler.match] needs to know of one surface, to match it many times.
@@ -68,6 +73,9 @@ def describe(
         Functions in the basis; at most a third of the vertices is used.
     operator : callable
         Gives the Laplacian of a mesh whose eigenfunctions are the basis.
+    model : str or path
+        "box" for the model that comes with the package, "none", or the .npz file of another one
+        that `make model` has built.
     cache : path, optional
         Folder in which descriptions are kept, each under a key of the mesh, k and the operator.
         One that is there is read instead of computed; a damaged one is computed again.
@@ -85,7 +93,28 @@ def describe(
     (60, 60)
     """
     given = mesh if isinstance(mesh, TriMesh) else load_mesh(mesh)
-    return described(UnitSurface.of(given), k=k, operator=operator, cache=cache)
+    return described(
+        UnitSurface.of(given), k=k, operator=operator, model=feature_model(model), cache=cache
+    )
+
+
+def feature_model(name: str | os.PathLike[str]) -> FeatureModel | None:
+    """The model of a name: "box", "none" or a path of .npz.
+
+    Raises
+    ------
+    InputError
+        It is something else, or the file cannot be read.
+    """
+    if name == "none":
+        return None
+    if name == "box":
+        return shipped_model()
+    if not str(name).endswith(".npz"):
+        raise InputError(
+            f"model is {str(name)!r}; it must be box, none, or the .npz file of a model"
+        )
+    return FeatureModel.read(name)
 
 
 def described(
@@ -93,26 +122,33 @@ def described(
     *,
     k: int,
     operator: Callable[[TriMesh], Laplacian],
+    model: FeatureModel | None,
     cache: str | os.PathLike[str] | None,
 ) -> DescribedSurface:
     """The description of a surface in its unit, read from the cache where it is there."""
     size = basis_size(k, unit.mesh)
     laplacian = operator(unit.mesh)
     if cache is None:
-        return describe_unit(unit, laplacian, size)
+        return describe_unit(unit, laplacian, size, model)
     mesh, stiffness = unit.mesh, laplacian.stiffness
-    about = {"described": _VERSION, "k": size, "areas": [unit.area, unit.unit_area]}
+    version = "none" if model is None else model.version
+    areas = [unit.area, unit.unit_area]
+    about = {"described": _VERSION, "k": size, "areas": areas, "model": version}
     operands = (stiffness.data, stiffness.indices, laplacian.mass)
     key = content_key(about, (mesh.vertices, mesh.faces, unit.vertex_map, *operands))
     path = make_folder(cache) / f"{key}.npz"
     arrays, _ = ensure_result(
-        path, key, about, (*_SCHEMA,), lambda: (_arrays(describe_unit(unit, laplacian, size)), [])
+        path,
+        key,
+        about,
+        (*_SCHEMA,),
+        lambda: (_arrays(describe_unit(unit, laplacian, size, model)), []),
     )
     try:
         return _surface(arrays)
     except InputError:
         # Written under this key by someone else, or damaged with a valid archive around it.
-        surface = describe_unit(unit, laplacian, size)
+        surface = describe_unit(unit, laplacian, size, model)
         write_npz(path, _arrays(surface), {**about, "key": key, "warnings": []})
         return surface
 
@@ -169,6 +205,8 @@ def _arrays(surface: DescribedSurface) -> dict[str, Any]:
         "signatures": surface.signatures.coefficients,
         "squares": np.array([*histograms.squares, surface.signatures.square]),
         "span": np.array(surface.signatures.span),
+        "features": surface.features,
+        "model": np.array(surface.model),
     }
 
 
@@ -203,4 +241,6 @@ def _surface(arrays: Mapping[str, Any]) -> DescribedSurface:
         signatures=Signatures(
             arrays["signatures"], float(arrays["squares"][2]), int(arrays["span"])
         ),
+        features=arrays["features"].astype(np.float32),
+        model=str(arrays["model"]),
     )

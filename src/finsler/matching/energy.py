@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.functional import vertex_map
@@ -14,20 +15,26 @@ from finsler.matching.surfaces import DescribedSurface
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
-# Weights in the energy: difference of features, lack of commutativity, change of distances.
-_FEATURES = 2.0
-_COMMUTATIVITY = 10.0
-_DISTANCES = 10.0
+# Parts of the energy, and their weights without a model and with one.
+PARTS = ("histograms", "turned", "commutativity", "distances", "features")
+_WITHOUT = (2.0, 1.0, 10.0, 10.0, 0.0)
+_WITH = (1.0, 1.0, 5.0, 10.0, 6.0)
 # Vertices from which distances are compared.
 _LANDMARKS = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A functional map (k_1, k_2) with its energy; low is good."""
+    """A functional map (k_1, k_2) with its energy, low is good, and the parts of that (5,)."""
 
     functional: FloatArray
     energy: float
+    parts: FloatArray
+
+    @classmethod
+    def of(cls, functional: FloatArray, parts: FloatArray, *, model: bool) -> Candidate:
+        """With the energy that is the weighted sum of its parts."""
+        return cls(functional, float(parts @ np.array(_WITH if model else _WITHOUT)), parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +49,11 @@ class MapEnergy:
     used : (p,)
         Index of these vertices among all.
     points : Points
-        Basis and features of these vertices.
+        Basis and histograms of these vertices.
     whole_2 : Points
         All vertices of the second surface.
-    typical : float
-        Mean square of the difference between features of a vertex and of any other.
+    typical : (2,)
+        Mean squares of the difference between a vertex and any other: of histograms, of features.
     """
 
     first: DescribedSurface
@@ -55,7 +62,7 @@ class MapEnergy:
     used: IntArray
     points: Points
     whole_2: Points
-    typical: float
+    typical: tuple[float, float]
 
     @classmethod
     def sample(
@@ -72,31 +79,50 @@ class MapEnergy:
         if len(faces) > count:
             faces = faces[np.sort(rng.choice(len(faces), count, replace=False))]
         used, corners = np.unique(faces, return_inverse=True)
-        assert whole_1.features is not None and whole_2.features is not None
-        points = Points(whole_1.basis[used], whole_1.weights[used], used, whole_1.features[used])
+        points = whole_1.at(used)
         patch = TriMesh(first.mesh.vertices[used], corners.reshape(-1, 3))
-        other = whole_2.features[rng.integers(0, len(whole_2.features), len(used))]
-        typical = float(((whole_1.features[used] - other) ** 2).sum(axis=1).mean())
-        return cls(first, second, patch, used, points, whole_2, max(typical, 1e-12))
+        other = rng.integers(0, len(whole_2.weights), len(used))
+        assert points.features is not None and whole_2.features is not None
+        typical = (
+            _square(points.features, whole_2.features[other]),
+            _square(first.features[used], second.features[other]),
+        )
+        return cls(first, second, patch, used, points, whole_2, typical)
 
     def score(self, functional: FloatArray) -> Candidate:
-        """Twice the difference of features (1 for a random map), the share of faces that arrive
-        turned over, and ten times the mean of C_ij² (λ_i − μ_j)² / μ_k², summed over i."""
-        images = self._images(functional)
+        """The energy without distances.
+
+        Its parts are the differences of histograms and of the features of the model (1 for a random
+        map), the share of faces that arrive turned over, and the mean of C_ij² (λ_i − μ_j)² / μ_k²,
+        summed over i.
+        """
+        images, weights = self._images(functional), self.points.weights
         assert self.points.features is not None and self.whole_2.features is not None
-        apart = ((self.points.features - self.whole_2.features[images]) ** 2).sum(axis=1)
-        features = float(np.average(apart, weights=self.points.weights)) / self.typical
+        pairs = (
+            (self.points.features, self.whole_2.features[images]),
+            (self.first.features[self.used], self.second.features[images]),
+        )
+        histograms, features = (
+            _square(*pair, weights) / max(typical, 1e-12)
+            for pair, typical in zip(pairs, self.typical, strict=True)
+        )
         kept = orientation_share(self.patch, self.second.mesh, images)
         k_1, k_2 = functional.shape
         values_1, values_2 = self.first.spectrum.eigenvalues, self.second.spectrum.eigenvalues
         gap = (values_1[:k_1, None] - values_2[None, :k_2]) / values_2[k_2 - 1]
         lack = float((functional**2 * gap**2).sum()) / k_2
-        return Candidate(functional, _FEATURES * features + 1.0 - kept + _COMMUTATIVITY * lack)
+        parts = np.array([histograms, 1.0 - kept, lack, 0.0, features])
+        return Candidate.of(functional, parts, model=self.has_model)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether features of a model take part."""
+        return self.first.features.shape[1] > 0
 
     def score_distances(
         self, candidates: list[Candidate], rng: np.random.Generator
     ) -> list[Candidate]:
-        """The same, their energy increased by ten times the change of geodesic distances.
+        """The same with the change of geodesic distances as one more part.
 
         It is the root mean square of d_1(x, y) − d_2(map x, map y), by the heat method, from 30
         vertices x to all y of the patch, in units of √area.
@@ -108,9 +134,23 @@ class MapEnergy:
         after = geodesic_matrix(self.second.mesh, sources, method="heat")
         scored = []
         for c, row, image in zip(candidates, rows.reshape(len(images), -1), images, strict=True):
-            change = distance_change(before, after[row][:, image])
-            scored.append(replace(c, energy=c.energy + _DISTANCES * change))
+            parts = c.parts.copy()
+            parts[PARTS.index("distances")] = distance_change(before, after[row][:, image])
+            scored.append(Candidate.of(c.functional, parts, model=self.has_model))
         return scored
 
     def _images(self, functional: FloatArray) -> IntArray:
         return vertex_map(functional, self.points.basis, self.whole_2.basis)
+
+
+def mean_of(there: Candidate, back: Candidate) -> Candidate:
+    """The first candidate with the mean energy of both directions."""
+    energy, parts = 0.5 * (there.energy + back.energy), 0.5 * (there.parts + back.parts)
+    return replace(there, energy=energy, parts=parts)
+
+
+def _square(
+    one: NDArray[np.float32], other: NDArray[np.float32], weights: FloatArray | None = None
+) -> float:
+    """Mean square of the difference of rows."""
+    return float(np.average(((one - other) ** 2).sum(axis=1), weights=weights))

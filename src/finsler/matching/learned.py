@@ -14,11 +14,11 @@ from finsler.data import Shape
 from finsler.data.store import prepare_shape
 from finsler.errors import InputError
 from finsler.matching.quality import cycle_distances
-from finsler.matching.surfaces import repaired
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.measures import surface_area
 from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.unit import repaired
 from finsler.typing import FloatArray, IntArray
 
 # Products of probabilities that are held at once.

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum, spectrum
+from finsler.descriptors.learned import FeatureModel
 from finsler.errors import InputError
-from finsler.matching.candidates import candidates
-from finsler.matching.descriptions import described, read_described
-from finsler.matching.elastic import ROUGH, bend_and_zoom
+from finsler.matching.contenders import Contender, contenders
+from finsler.matching.descriptions import described, feature_model, read_described
 from finsler.matching.functional import embeddings, pull_back
+from finsler.matching.landmarks import checked_landmarks, with_landmarks
 from finsler.matching.nearest import nearest_rows
-from finsler.matching.points import Refined, points_of
+from finsler.matching.points import Refined
 from finsler.matching.quality import confidence, cycle_distances, expected_errors
-from finsler.matching.refine import basis_sizes, checked_trust, elastic_steps, refine
-from finsler.matching.summaries import principal_features
+from finsler.matching.refine import checked_trust, refine
+from finsler.matching.rigid import exact_if_rigid
 from finsler.matching.surfaces import (
     DescribedSurface,
-    UnitSurface,
     basis_size,
     comparable,
     first_functions,
@@ -32,13 +32,13 @@ from finsler.mesh.arguments import checked, checked_map, require_seed
 from finsler.mesh.io import load_mesh
 from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.unit import UnitSurface
 from finsler.operator import Laplacian, lbo
 from finsler.typing import FloatArray, IntArray
 
 __all__ = ["Match", "match"]
 
-# Directions of the histograms that are kept.
-_FEATURES = 64
+# Growth of the basis in a step.
 _STEP = 70
 # First size for maps that are given: they are worse than those from descriptors here and there, but
 # right in the large.
@@ -63,7 +63,7 @@ class Match:
         Expected error in units of √area (of mesh 2 where mesh 1 is a part), see
         [`expected_errors`][finsler.matching.expected_errors].
     confidence : (n_1,)
-        In [0, 1], one half at an expected error of 0.025.
+        In [0, 1]: one half at an expected error of 0.025, times the probability of the whole map.
     cycle : (n_1,)
         Straight distance from each vertex of mesh 1 to where map_12 and map_21 bring it, divided
         by the square root of the area (of mesh 2 where mesh 1 is a part).
@@ -75,10 +75,12 @@ class Match:
     orientation : float
         Share of the surface that arrives right side up; near 0 for a mirror image.
     verdict : Verdict
-        Whether the map as a whole is probably wrong, and why.
+        How probable it is that the map is right as a whole, and what speaks against it.
     mesh_1, mesh_2 : TriMesh
         The repaired meshes in the middle and unit that they were matched in, vertices numbered as
         given: what [`show`][finsler.show] draws.
+    alternatives : tuple of Match
+        The next best maps that differ, if any were asked for: turned or mirrored ones, say.
     """
 
     map_12: IntArray
@@ -93,6 +95,7 @@ class Match:
     verdict: Verdict
     mesh_1: TriMesh
     mesh_2: TriMesh
+    alternatives: tuple[Match, ...] = ()
 
 
 @checked
@@ -102,9 +105,12 @@ def match(
     *,
     k: int = 200,
     operator: Callable[[TriMesh], Laplacian] = lbo,
+    model: str | os.PathLike[str] = "box",
     initial: ArrayLike | None = None,
     trust: ArrayLike | None = None,
     keep: bool = False,
+    landmarks: ArrayLike | None = None,
+    alternatives: int = 0,
     partial: bool = False,
     seed: int = 0,
     cache: str | os.PathLike[str] | None = None,
@@ -112,7 +118,8 @@ def match(
 ) -> Match:
     """Find the vertex of mesh 2 for each vertex of mesh 1; components and holes are allowed.
 
-    Of functional maps from descriptors the one of least energy is refined, bending mesh 1 along it.
+    The model in the box, descriptors and guesses propose functional maps; that of least energy is
+    refined, bending mesh 1 along it. No training is needed.
 
     Parameters
     ----------
@@ -122,10 +129,18 @@ def match(
         Size of the largest basis; at most a third of the vertices, or what is described, is used.
     operator : callable
         Gives the Laplacian whose eigenfunctions are the basis of surfaces not yet described.
+    model : str or path
+        Whose features propose maps: "box", "none", or a file; see [`describe`][finsler.describe].
+        Parts are matched without it.
     initial, trust : (n_1,), optional
         A vertex map to refine, such as a learned one, and how much each vertex counts at first.
     keep : bool
         Do not refine the initial map: only find its functional map and its confidence.
+    landmarks : (p, 2), optional
+        Pairs of a vertex of mesh 1 and one of mesh 2 that are known to correspond: a few are enough
+        to turn a map that is turned about.
+    alternatives : int
+        How many of the next best different maps are refined too.
     partial : bool
         Mesh 1 is a part of mesh 2 in the same unit; both are divided by √area of mesh 2.
     seed, cache, progress : int, path, callable
@@ -139,23 +154,35 @@ def match(
     Examples
     --------
     >>> from finsler.mesh.primitives import bumpy_sphere
-    >>> match(bumpy_sphere(8), bumpy_sphere(8)).verdict.probably_wrong
+    >>> match(bumpy_sphere(8), bumpy_sphere(8)).verdict.doubtful
     False
     """
     require_seed(seed)
+    if alternatives < 0:
+        raise InputError(f"alternatives is {alternatives}; it must not be negative")
     pair = _Pair.of(opened(mesh_1), opened(mesh_2), partial=partial)
     size = basis_size(k, pair.unit_1.mesh, pair.unit_2.mesh)
     if initial is None:
         if keep or trust is not None:
             raise InputError("keep and trust are for an initial map, and none is given")
-        both = pair.described(k, operator, cache, progress)
-        refined, bases = _match_descriptors(*both, partial, seed, progress)
+        # Parts are in the unit of the whole, in which the model has seen nothing.
+        features = None if partial else feature_model(model)
+        both = pair.described(k, operator, features, cache, progress)
+        if landmarks is not None:
+            both = with_landmarks(*both, pair.landmarks(landmarks))
+        found = contenders(
+            *both, alternatives=alternatives, partial=partial, seed=seed, progress=progress
+        )
+        bases = both[0].spectrum, both[1].spectrum
     else:
+        if landmarks is not None or alternatives:
+            raise InputError("landmarks and alternatives are for a match without an initial map")
         progress("basis and refinement")
         bases = pair.bases(size, operator)
-        refined = _refine_initial(pair, *pair.between_units(initial, trust), bases, keep, seed)
+        found = [_refine_initial(pair, *pair.between_units(initial, trust), bases, keep, seed)]
     progress("verdict")
-    return pair.as_given(_measure(pair, refined, bases))
+    best, *others = (pair.as_given(_measure(pair, each, bases)) for each in found)
+    return replace(best, alternatives=tuple(others))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +218,7 @@ class _Pair:
         self,
         k: int,
         operator: Callable[[TriMesh], Laplacian],
+        model: FeatureModel | None,
         cache: str | os.PathLike[str] | None,
         progress: Callable[[str], None],
     ) -> tuple[DescribedSurface, DescribedSurface]:
@@ -200,7 +228,7 @@ class _Pair:
             known = self.given[number - 1]
             if known is None:
                 progress(f"basis and descriptors of mesh {number}")
-                known = described(unit, k=k, operator=operator, cache=cache)
+                known = described(unit, k=k, operator=operator, model=model, cache=cache)
             surfaces.append(known)
         return comparable(surfaces[0], surfaces[1], k)
 
@@ -221,6 +249,12 @@ class _Pair:
         start = checked_map(initial, n_1, n_2, "initial")
         source = self.unit_1.vertex_source
         return self.unit_2.vertex_map[start[source]], checked_trust(trust, n_1)[source]
+
+    def landmarks(self, pairs: ArrayLike) -> IntArray:
+        """Known pairs of the meshes as given, between the repaired ones."""
+        sizes = (len(unit.vertex_map) for unit in (self.unit_1, self.unit_2))
+        one, other = checked_landmarks(pairs, *sizes).T
+        return np.stack([self.unit_1.vertex_map[one], self.unit_2.vertex_map[other]], axis=1)
 
     def as_given(self, result: Match) -> Match:
         """The same for the vertices as given; those that are left out follow the nearest one."""
@@ -247,32 +281,15 @@ def opened(
     return read_described(surface) if described_file else load_mesh(surface)
 
 
-def _match_descriptors(
-    first: DescribedSurface,
-    second: DescribedSurface,
-    partial: bool,
-    seed: int,
-    progress: Callable[[str], None],
-) -> tuple[Refined, Bases]:
-    bases = first.spectrum, second.spectrum
-    progress("candidates")
-    features = principal_features(first.histograms, second.histograms, _FEATURES)
-    ranked = candidates(first, second, *features, partial=partial, seed=seed)
-    start = ranked[0].functional
-    progress("refinement")
-    whole = points_of(bases[0], features[0]), points_of(bases[1], features[1])
-    rng = np.random.default_rng(seed)
-    sizes = basis_sizes(*bases, first=start.shape[1], step=_STEP, partial=partial)
-    meshes, steps = (first.mesh, second.mesh), elastic_steps(sizes)
-    refined = bend_and_zoom(start, meshes, whole, steps, rng, first_weight=ROUGH, partial=partial)
-    return refined, bases
-
-
 def _refine_initial(
     pair: _Pair, start: IntArray, weights: FloatArray, bases: Bases, keep: bool, seed: int
-) -> Refined:
-    if not keep:
-        return refine(
+) -> Contender:
+    meshes = pair.unit_1.mesh, pair.unit_2.mesh
+    if keep:
+        vectors = bases[0].eigenvectors, bases[1].eigenvectors
+        refined = Refined(start, pull_back(start, *vectors, np.asarray(bases[0].mass)))
+    else:
+        refined = refine(
             start,
             *bases,
             first=_LEARNED,
@@ -280,10 +297,12 @@ def _refine_initial(
             trust=weights,
             partial=pair.partial,
             seed=seed,
-            meshes=(pair.unit_1.mesh, pair.unit_2.mesh),
+            meshes=meshes,
         )
-    vectors = bases[0].eigenvectors, bases[1].eigenvectors
-    return Refined(start, pull_back(start, *vectors, np.asarray(bases[0].mass)))
+    refined = replace(refined, map_21=_way_back(refined, *bases))
+    assert refined.map_21 is not None
+    said = verdict(*meshes, refined.map_12, refined.map_21, partial=pair.partial)
+    return Contender(refined, said)
 
 
 def _way_back(refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum) -> IntArray:
@@ -294,17 +313,19 @@ def _way_back(refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum) -> I
     return nearest_rows(there, here)
 
 
-def _measure(pair: _Pair, refined: Refined, bases: Bases) -> Match:
+def _measure(pair: _Pair, found: Contender, bases: Bases) -> Match:
     """The maps between the repaired meshes with all that is said about them."""
+    said, refined = found.verdict, found.refined
+    if not pair.partial:
+        refined = exact_if_rigid(pair.unit_1.mesh, pair.unit_2.mesh, refined)
     map_21 = _way_back(refined, *bases)
     expected = expected_errors(pair.unit_1.mesh, *bases, refined, map_21)
-    said = verdict(pair.unit_1.mesh, pair.unit_2.mesh, refined.map_12, map_21, partial=pair.partial)
     k_1, k_2 = refined.functional.shape
     return Match(
         map_12=refined.map_12,
         map_21=map_21,
         expected=expected,
-        confidence=confidence(expected),
+        confidence=said.probability * confidence(expected),
         cycle=cycle_distances(pair.unit_1.mesh, refined.map_12, map_21),
         functional=refined.functional,
         eigenvalues_1=bases[0].eigenvalues[:k_1],

@@ -37,7 +37,7 @@ _ARRAYS = (
 _MEASURES = ("distance_change", "torn_share")
 COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
-    *("distance_change", "torn_share", "probably_wrong", "verdict"),
+    *("distance_change", "torn_share", "doubtful", "verdict"),
     *("attempts", "error", "warnings", "file"),
 )
 
@@ -164,7 +164,7 @@ def match_to_file(
         lambda: collect_warnings(lambda: match_arrays(matcher.match(*meshes))),
     )
     verdict = Verdict(*(float(arrays[name]) for name in (*_MEASURES, "orientation")))
-    measures = ("orientation", *_MEASURES, "probably_wrong")
+    measures = ("orientation", *_MEASURES, "doubtful")
     return {
         **row,
         "expected_error": float(arrays["expected"].mean()),

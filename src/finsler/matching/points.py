@@ -35,6 +35,11 @@ class Points:
     vertices: IntArray
     features: NDArray[Any] | None = None
 
+    def at(self, chosen: IntArray) -> Points:
+        """Some of these points, with the same weights."""
+        features = None if self.features is None else self.features[chosen]
+        return Points(self.basis[chosen], self.weights[chosen], self.vertices[chosen], features)
+
 
 @dataclass(frozen=True)
 class Step:

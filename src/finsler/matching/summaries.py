@@ -76,9 +76,15 @@ class Signatures:
     span: int
 
 
-def summarise_histograms(mesh: TriMesh, spectrum: Spectrum, radius: float) -> Histograms:
-    """SHOT of a mesh of area 1, and what is kept of it."""
-    both = np.hstack([shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)])
+def shot_twice(mesh: TriMesh, radius: float) -> NDArray[np.float32]:
+    """SHOT in balls of half a radius and of the whole, side by side, (n, 704)."""
+    return np.hstack([shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)])
+
+
+def summarise_histograms(
+    both: NDArray[np.float32], spectrum: Spectrum, radius: float
+) -> Histograms:
+    """What is kept of the histograms of `shot_twice`."""
     middle = both.mean(axis=0)
     step = max(1, len(both) // _SAMPLES)
     some = both[::step] - middle

@@ -5,81 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial import cKDTree
+from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum, spectrum
+from finsler.descriptors.directed import FUNCTIONS
+from finsler.descriptors.learned import FeatureModel, two_histograms
 from finsler.errors import InputError
 from finsler.matching.summaries import (
     Histograms,
     Signatures,
+    shot_twice,
     span_size,
     summarise_histograms,
     summarise_signatures,
 )
-from finsler.mesh.measures import face_areas, surface_area
-from finsler.mesh.repair import Repair, repair
 from finsler.mesh.summary import one_line
 from finsler.mesh.topology import vertex_components
 from finsler.mesh.trimesh import TriMesh
-from finsler.operator import Laplacian
-from finsler.typing import FloatArray, IntArray
+from finsler.mesh.unit import UnitSurface
+from finsler.operator import Laplacian, lbo
+from finsler.typing import FloatArray
 
 # SHOT: largest radius, and neighbours at which it is made smaller.
 _RADIUS = 0.18
 _NEIGHBORS = 1000
 
-# Components with a smaller share of the area are left out.
-_CRUMB = 1e-3
-
 # Smallest basis that a map is worth computing in.
 LEAST_SIZE = 10
-
-
-@one_line()
-@dataclass(frozen=True, eq=False)
-class UnitSurface:
-    """A repaired mesh in the unit that it is matched in, and how its vertices were numbered before.
-
-    Attributes
-    ----------
-    mesh : TriMesh
-        In a unit in which the area of the full surface is 1.
-    area : float
-        Of the repaired mesh, in the unit that it was given in.
-    unit_area : float
-        Area that is 1 now, in the unit as given: `area`, or that of the full surface for a part.
-    vertex_map : (n_given,)
-        Vertex of `mesh` for each vertex as given; the nearest for those that are left out.
-    vertex_source : (n,)
-        Vertex as given for each vertex of `mesh`.
-    """
-
-    mesh: TriMesh
-    area: float
-    unit_area: float
-    vertex_map: IntArray
-    vertex_source: IntArray
-
-    @classmethod
-    def of(cls, mesh: TriMesh, unit_area: float | None = None) -> UnitSurface:
-        """Repair a mesh and divide it by the square root of an area, by default its own."""
-        result = repaired(mesh)
-        area = total_area(result.mesh)
-        unit = area if unit_area is None else unit_area
-        new = result.vertex_map.copy()
-        lost = np.flatnonzero(new < 0)
-        if len(lost):
-            new[lost] = cKDTree(result.mesh.vertices).query(mesh.vertices[lost])[1]
-        return cls(rescaled(result.mesh, unit), area, unit, new, result.vertex_source)
-
-    def in_unit(self, unit_area: float) -> UnitSurface:
-        """The same surface divided by the square root of another area."""
-        share = unit_area / self.unit_area
-        return replace(self, mesh=rescaled(self.mesh, share), unit_area=unit_area)
-
-    def as_given(self) -> TriMesh:
-        """The repaired surface with the vertices numbered as given."""
-        return TriMesh(self.mesh.vertices[self.vertex_map], self.vertex_source[self.mesh.faces])
 
 
 @one_line("mesh", "spectrum")
@@ -97,12 +49,18 @@ class DescribedSurface:
         SHOT in two balls, reduced.
     signatures : Signatures
         Wave kernel signatures, reduced.
+    features : (n, d) float32
+        Of the model in the box, rows of length 1; without a model d = 0.
+    model : str
+        Version of that model, or "none".
     """
 
     unit: UnitSurface
     spectrum: Spectrum
     histograms: Histograms
     signatures: Signatures
+    features: NDArray[np.float32]
+    model: str
 
     @property
     def mesh(self) -> TriMesh:
@@ -123,7 +81,14 @@ def comparable(
     size = min(k, *(len(surface.spectrum.eigenvalues) for surface in both))
     radius = min(surface.histograms.radius for surface in both)
     one, other = (_reduced(surface, size, radius) for surface in both)
+    if one.model != other.model:
+        one, other = _without_model(one), _without_model(other)
     return one, other
+
+
+def _without_model(surface: DescribedSurface) -> DescribedSurface:
+    """The same without features: those of two models cannot be compared."""
+    return replace(surface, features=surface.features[:, :0], model="none")
 
 
 def _reduced(surface: DescribedSurface, size: int, radius: float) -> DescribedSurface:
@@ -134,21 +99,50 @@ def _reduced(surface: DescribedSurface, size: int, radius: float) -> DescribedSu
         signatures = summarise_signatures(surface.mesh, surface.spectrum)
         surface = replace(surface, signatures=signatures)
     if surface.histograms.radius != radius:
-        histograms = summarise_histograms(surface.mesh, surface.spectrum, radius)
+        both = shot_twice(surface.mesh, radius)
+        histograms = summarise_histograms(both, surface.spectrum, radius)
         surface = replace(surface, histograms=histograms)
     return surface
 
 
-def describe_unit(unit: UnitSurface, laplacian: Laplacian, k: int) -> DescribedSurface:
+def describe_unit(
+    unit: UnitSurface, laplacian: Laplacian, k: int, model: FeatureModel | None
+) -> DescribedSurface:
     """Basis of k eigenfunctions of a Laplacian, and descriptors, of a surface in its unit."""
     mesh, pairs = unit.mesh, spectrum(laplacian, k)
     radius = histogram_radius(mesh.n_vertices)
+    histograms = shot_twice(mesh, radius)
+    features = np.empty((mesh.n_vertices, 0), dtype=np.float32)
+    if model is not None:
+        features = _features(
+            model, unit, laplacian, pairs, histograms if radius == _RADIUS else None
+        )
     return DescribedSurface(
         unit=unit,
         spectrum=pairs,
-        histograms=summarise_histograms(mesh, pairs, radius),
+        histograms=summarise_histograms(histograms, pairs, radius),
         signatures=summarise_signatures(mesh, pairs),
+        features=features,
+        model="none" if model is None else model.version,
     )
+
+
+def _features(
+    model: FeatureModel,
+    unit: UnitSurface,
+    laplacian: Laplacian,
+    pairs: Spectrum,
+    histograms: NDArray[np.float32] | None,
+) -> NDArray[np.float32]:
+    """Features of the model, which knows surfaces of area 1 and the spectrum of the LBO."""
+    plain = lbo(unit.mesh)
+    same = len(plain.stiffness.data) == len(laplacian.stiffness.data) and np.allclose(
+        plain.stiffness.data, laplacian.stiffness.data, rtol=1e-9, atol=1e-9
+    )
+    if not same or len(pairs.eigenvalues) < FUNCTIONS:
+        pairs = spectrum(plain, min(FUNCTIONS, unit.mesh.n_vertices // 3))
+    read = two_histograms(unit.mesh) if histograms is None else histograms
+    return model.features(unit.mesh, pairs, read)
 
 
 def first_functions(spectrum: Spectrum, k: int) -> Spectrum:
@@ -158,30 +152,6 @@ def first_functions(spectrum: Spectrum, k: int) -> Spectrum:
         eigenvalues=spectrum.eigenvalues[:k],
         eigenvectors=spectrum.eigenvectors[:, :k],
         residuals=spectrum.residuals[:k],
-    )
-
-
-def repaired(mesh: TriMesh) -> Repair:
-    """The repaired mesh, less the components that have below 0.1% of the area.
-
-    Each component has a constant eigenfunction of its own. Those of crumbs, such as stray
-    single faces, would displace all others.
-    """
-    result = repair(mesh)
-    component = vertex_components(result.mesh)[result.mesh.faces[:, 0]]
-    areas = np.bincount(component, face_areas(result.mesh))
-    kept = areas[component] >= _CRUMB * areas.sum()
-    if kept.all():
-        return result
-    used, corners = np.unique(result.mesh.faces[kept], return_inverse=True)
-    new = np.full(result.mesh.n_vertices + 1, -1)
-    new[used] = np.arange(len(used))
-    return replace(
-        result,
-        mesh=TriMesh(result.mesh.vertices[used], corners.reshape(-1, 3)),
-        vertex_map=new[result.vertex_map],
-        vertex_source=result.vertex_source[used],
-        face_source=result.face_source[kept],
     )
 
 
@@ -198,12 +168,6 @@ def histogram_radius(n_vertices: int) -> float:
     """
     halvings = np.log2(np.pi * n_vertices * _RADIUS**2 / _NEIGHBORS)
     return float(_RADIUS * 2.0 ** (-0.5 * max(np.ceil(halvings), 0.0)))
-
-
-def rescaled(mesh: TriMesh, area: float) -> TriMesh:
-    """The mesh in units of the square root of an area, about its centre."""
-    middle = mesh.vertices.mean(axis=0)
-    return TriMesh((mesh.vertices - middle) / np.sqrt(area), mesh.faces)
 
 
 def basis_size(k: int, *meshes: TriMesh) -> int:
@@ -229,11 +193,3 @@ def basis_size(k: int, *meshes: TriMesh) -> int:
             " components; raise k, take a finer mesh, or match the components one by one"
         )
     return size
-
-
-def total_area(mesh: TriMesh) -> float:
-    """Area of a mesh, checked."""
-    area = surface_area(mesh)
-    if not 0.0 < area < np.inf:
-        raise InputError(f"the area of the mesh is {area}; matching needs a surface with area")
-    return area

@@ -21,7 +21,7 @@ _WORDS = {
     tuple: "a list",
     dict: "a table of names",
 }
-_KINDS = {"f": "floats", "i": "integers", "iu": "integers", "b": "truth values"}
+_KINDS = {"f": "floats", "i": "integers", "iu": "integers", "b": "truth values", "U": "text"}
 
 
 def from_record(cls: type[T], record: object, what: str) -> T:

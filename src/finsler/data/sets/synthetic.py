@@ -30,7 +30,7 @@ from finsler.synthetic import (
 )
 
 # Random streams, one for each purpose: default_rng([seed, purpose, identity, pose]).
-_IDENTITY, _POSE, _MESH, _REFERENCE, _VARIETY, _RELIEF = 1, 2, 3, 4, 5, 6
+_IDENTITY, _POSE, _MESH, REFERENCE, _VARIETY, _RELIEF = 1, 2, 3, 4, 5, 6
 # Vertices of varied shapes, as shares of the reference's, and never fewer than the third number.
 _FEWER, _MORE, _FEWEST = 0.2, 1.6, 1000
 # How many streams of poses are tried: one shape must not stop a collection of many.
@@ -220,4 +220,4 @@ def _require_name(species: str, numbers: dict[str, tuple[int, int]], name: str) 
 
 @cache
 def _reference(species: str, vertices: int, seed: int) -> Creature:
-    return make_creature(species, vertices=vertices, seed=[seed, _REFERENCE, 0, 0])
+    return make_creature(species, vertices=vertices, seed=[seed, REFERENCE, 0, 0])

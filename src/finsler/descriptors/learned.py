@@ -1,0 +1,181 @@
+"""The model in the box: features of vertices that are alike where surfaces correspond.
+
+A network was trained on people and animals that this package makes itself; its weights are part of
+the package. Here it is evaluated with numpy alone. Training, card and the command that rebuilds it:
+docs/model.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finsler.analysis.spectrum import Spectrum
+from finsler.descriptors.directed import INTRINSIC, DirectedDomain, intrinsic_inputs
+from finsler.descriptors.shot import shot
+from finsler.errors import InputError
+from finsler.mesh.measures import vertex_normals
+from finsler.mesh.summary import one_line
+from finsler.mesh.trimesh import TriMesh
+from finsler.storage.npz import read_npz, write_npz
+from finsler.typing import IntArray
+
+# Radii of the histograms that the model reads, in √area.
+RADII = (0.09, 0.18)
+# Vertices above which a mesh is clustered first: a ball of the larger radius holds 1,000 then.
+_MOST = 9824
+# Unit of length of derivatives, in √area; the same as in `finsler.nn.maps.directed_net`.
+_LENGTH = 0.1
+_HISTOGRAM = ("middle", "axes", "scale")
+
+Array = NDArray[np.float32]
+
+
+@one_line("version", "size")
+@dataclass(frozen=True, eq=False)
+class FeatureModel:
+    """A trained network as plain arrays.
+
+    Attributes
+    ----------
+    weights : mapping
+        Parameters of `finsler.nn.maps.DirectedNet` by name.
+    middle, axes, scale : (704,), (704, d), (d,)
+        Mean of the histograms, the directions in which they are read, and their spread.
+    card : mapping
+        What the model was trained on, by which command, and how good it is.
+    """
+
+    weights: Mapping[str, Array]
+    middle: Array
+    axes: Array
+    scale: Array
+    card: Mapping[str, Any]
+
+    @property
+    def version(self) -> str:
+        """The name of the weights: descriptions with those of another version are not mixed."""
+        return str(self.card["version"])
+
+    @property
+    def size(self) -> int:
+        """Features at a vertex."""
+        return len(self.weights["last.bias"])
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the network."""
+        return sum(name.endswith(".log_time") for name in self.weights)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> FeatureModel:
+        """Read a model from an .npz file.
+
+        Raises
+        ------
+        InputError
+            The file is missing or damaged, or holds something else.
+        """
+        arrays = read_npz(path, ("card", *_HISTOGRAM, "names"))
+        names = tuple(str(name) for name in arrays["names"])
+        weights = read_npz(path, names)
+        model = cls(
+            {name: array.astype(np.float32) for name, array in weights.items()},
+            *(arrays[name].astype(np.float32) for name in _HISTOGRAM),
+            card=json.loads(str(arrays["card"])),
+        )
+        if model.weights["first.weight"].shape[1] != INTRINSIC + model.axes.shape[1]:
+            raise InputError(f"{path}: the weights of this model do not fit its inputs")
+        return model
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model as .npz, weights in half precision."""
+        arrays: dict[str, Any] = {
+            name: array.astype(np.float16) for name, array in self.weights.items()
+        }
+        arrays |= {name: getattr(self, name).astype(np.float16) for name in _HISTOGRAM}
+        arrays |= {"names": np.array(list(self.weights)), "card": np.array(json.dumps(self.card))}
+        return write_npz(path, arrays, {"model": self.version}, compressed=True)
+
+    def features(self, mesh: TriMesh, spectrum: Spectrum, histograms: Array) -> Array:
+        """Features (n, size), rows of length 1, of a mesh of area 1.
+
+        `spectrum` is that of its LBO; `histograms` (n, 704) is SHOT in the two balls of `RADII`.
+        """
+        read = (histograms - self.middle) @ (self.axes / self.scale)
+        inputs = np.hstack([intrinsic_inputs(mesh, spectrum), read])
+        domain = DirectedDomain.of(mesh, spectrum)
+        derivative = domain.derivative()
+        x = self._linear("first", inputs)
+        for number in range(self.blocks):
+            x = x + self._block(f"blocks.{number}", x, domain, derivative)
+        out = self._linear("last", x)
+        return np.asarray(out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12))
+
+    def _block(self, name: str, x: Array, domain: DirectedDomain, derivative: Any) -> Array:
+        """What a block adds; see `finsler.nn.maps.directed_net.DirectedBlock`."""
+        basis, times = domain.eigenvectors, np.exp(self.weights[f"{name}.log_time"])
+        decay = np.exp(-np.outer(domain.eigenvalues, times))
+        spread = basis @ (decay * (basis.T @ (domain.mass[:, None] * x)))
+        along, across = np.split(_LENGTH * (derivative @ spread), 2)
+        a, b = (self.weights[f"{name}.{part}.weight"].T for part in ("real", "imaginary"))
+        products = along * (along @ a - across @ b) + across * (across @ a + along @ b)
+        strength = domain.strength[:, None]
+        read = [x, spread, np.tanh(products), strength * along, strength * across]
+        hidden = self._linear(f"{name}.perceptron.0", np.hstack(read))
+        return self._linear(f"{name}.perceptron.2", np.maximum(hidden, 0.0))
+
+    def _linear(self, name: str, x: Array) -> Array:
+        return np.asarray(x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])
+
+
+def two_histograms(mesh: TriMesh) -> Array:
+    """SHOT of a mesh of area 1 in the balls that the model reads, side by side, (n, 704).
+
+    Balls of a fine mesh hold thousands of vertices and tell no more than those of a coarse one: of
+    more than 9,824 vertices, those of a cluster share the histograms of its middle.
+    """
+    if mesh.n_vertices > _MOST:
+        coarse, cluster = _clustered(mesh)
+        return two_histograms(coarse)[cluster]
+    return np.hstack([shot(mesh, radius=radius, dtype=np.float32) for radius in RADII])
+
+
+def _clustered(mesh: TriMesh) -> tuple[TriMesh, IntArray]:
+    """The middles of vertices that share a cube and a side of the surface, and which is whose.
+
+    Cubes grow until at most 9,824 clusters are left. The two sides of an ear share no cluster: the
+    largest component of their normals has another sign.
+    """
+    normals = vertex_normals(mesh)
+    axis = np.abs(normals).argmax(axis=1)
+    side = 2 * axis + (np.take_along_axis(normals, axis[:, None], axis=1)[:, 0] > 0.0)
+    width = 1.0 / np.sqrt(_MOST)
+    while True:
+        cube = np.floor((mesh.vertices - mesh.vertices.min(axis=0)) / width).astype(np.int64)
+        keys = np.column_stack([cube, side])
+        _, cluster = np.unique(keys, axis=0, return_inverse=True)
+        count = int(cluster.max()) + 1
+        if count <= _MOST:
+            break
+        width *= 1.1
+    size = np.bincount(cluster)
+    middles = np.stack([np.bincount(cluster, x) / size for x in mesh.vertices.T], axis=1)
+    faces = cluster[mesh.faces]
+    whole = (faces != np.roll(faces, 1, axis=1)).all(axis=1)
+    return TriMesh(middles, np.unique(faces[whole], axis=0)), cluster
+
+
+@cache
+def shipped_model() -> FeatureModel:
+    """The model that comes with the package."""
+    return FeatureModel.read(str(files("finsler.descriptors").joinpath("model.npz")))

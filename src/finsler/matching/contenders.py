@@ -1,0 +1,130 @@
+"""Different maps between two described surfaces, refined, the most probable first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from finsler.matching.candidates import Candidate, candidates, enriched
+from finsler.matching.elastic import ROUGH, bend_and_zoom
+from finsler.matching.nearest import nearest_rows
+from finsler.matching.points import Refined, points_of
+from finsler.matching.refine import basis_sizes, elastic_steps
+from finsler.matching.summaries import principal_features
+from finsler.matching.surfaces import DescribedSurface
+from finsler.matching.verdict import Verdict, verdict
+
+# Directions of the histograms that are kept, and growth of the basis in a step.
+_FEATURES = 64
+_STEP = 70
+# Maps that are looked at where the first is doubtful.
+_TRIED = 3
+# Vertices at which features are compared.
+_SAMPLES = 2000
+# Maps whose images are nearer to each other in the mean, in √area, are the same.
+_SAME = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A refined map and what is known of it."""
+
+    refined: Refined
+    verdict: Verdict
+
+
+def contenders(
+    first: DescribedSurface,
+    second: DescribedSurface,
+    *,
+    alternatives: int = 0,
+    partial: bool = False,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> list[Contender]:
+    """The best map and so many others that differ from it.
+
+    Where the map of least energy is doubtful once it is refined, the next two are refined as well,
+    and the most probable of the three is the best.
+    """
+    progress("candidates")
+    features = principal_features(first.histograms, second.histograms, _FEATURES)
+    ranked = candidates(first, second, *features, partial=partial, seed=seed)
+    progress("refinement")
+    different: list[Contender] = []
+    for contender in _refined(first, second, features, ranked, partial, seed):
+        if not any(_same(contender, other, second) for other in different):
+            different.append(contender)
+        wanted = _TRIED if different[0].verdict.doubtful and not partial else 1
+        if len(different) >= max(wanted, 1 + alternatives):
+            break
+    by_probability = sorted(different, key=lambda each: -each.verdict.probability)
+    return by_probability[: 1 + alternatives]
+
+
+def _refined(
+    first: DescribedSurface,
+    second: DescribedSurface,
+    features: tuple[np.ndarray, np.ndarray],
+    ranked: list[Candidate],
+    partial: bool,
+    seed: int,
+) -> Iterator[Contender]:
+    """Each candidate refined, with its verdict."""
+    whole = (
+        enriched(points_of(first.spectrum, features[0]), first),
+        enriched(points_of(second.spectrum, features[1]), second),
+    )
+    meshes = first.mesh, second.mesh
+    sizes = basis_sizes(
+        *(first.spectrum, second.spectrum),
+        first=ranked[0].functional.shape[1],
+        step=_STEP,
+        partial=partial,
+    )
+    for candidate in ranked:
+        rng = np.random.default_rng(seed)
+        refined = bend_and_zoom(
+            *(candidate.functional, meshes, whole, elastic_steps(sizes), rng),
+            first_weight=ROUGH,
+            partial=partial,
+        )
+        assert refined.map_21 is not None
+        said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)
+        apart = feature_excess(first, second, refined)
+        yield Contender(refined, replace(said, features=apart, lead=_lead(candidate, ranked)))
+
+
+def _lead(candidate: Candidate, ranked: list[Candidate]) -> float:
+    """How much lower the energy is than that of the best other candidate; NaN of a single one."""
+    others = [other.energy for other in ranked if other is not candidate]
+    return min(others) - candidate.energy if others else np.nan
+
+
+def feature_excess(first: DescribedSurface, second: DescribedSurface, refined: Refined) -> float:
+    """How much farther apart features are along a map than at best, 1 for a random map.
+
+    Mean of |f(x) − g(map x)|² − min_y |f(x) − g(y)|² over at most 2,000 vertices x, as a share of
+    the mean over all pairs; NaN without a model.
+    """
+    if first.features.shape[1] == 0:
+        return np.nan
+    count = len(first.features)
+    some = np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64)
+    f, g, weights = first.features[some], second.features, first.mass[some]
+    images = np.stack([refined.map_12[some], nearest_rows(f, g)])
+    apart = ((f - g[images]) ** 2).sum(axis=2)
+    typical = np.average((f**2).sum(axis=1), weights=weights)
+    typical += np.average((g**2).sum(axis=1), weights=second.mass)
+    typical -= 2.0 * float(
+        np.average(f, axis=0, weights=weights) @ np.average(g, axis=0, weights=second.mass)
+    )
+    return float(np.average(apart[0] - apart[1], weights=weights) / max(typical, 1e-12))
+
+
+def _same(one: Contender, other: Contender, second: DescribedSurface) -> bool:
+    points = second.mesh.vertices
+    apart = points[one.refined.map_12] - points[other.refined.map_12]
+    return float(np.linalg.norm(apart, axis=1).mean()) < _SAME

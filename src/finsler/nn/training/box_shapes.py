@@ -1,0 +1,156 @@
+"""Shapes that the model in the box learns from: made here, described once, kept in a folder."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from finsler.analysis.spectrum import spectrum
+from finsler.compute.batch import ensure_result
+from finsler.compute.cluster import Workers, run
+from finsler.data.sets.creature import make_creature
+from finsler.data.sets.synthetic import REFERENCE, synthetic_collection
+from finsler.descriptors.directed import FUNCTIONS, DirectedDomain, intrinsic_inputs
+from finsler.descriptors.learned import two_histograms
+from finsler.mesh.measures import surface_area
+from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.unit import UnitSurface
+from finsler.nn.maps.directed_net import DirectedTensors
+from finsler.operator import lbo
+from finsler.storage.hashing import content_key
+
+SPECIES = ("person", "animal")
+# Of the collections: poses of an individual, vertices of the reference, seed of everything.
+_POSES, _VERTICES, _SEED = 2, 2000, 7
+# Changes whenever the arrays of a shape do.
+_VERSION = 1
+_DOMAIN = ("eigenvalues", "eigenvectors", "mass", "rows", "columns", "gradient", "strength")
+_ARRAYS = ("inputs", "histograms", "points", "vertices", *_DOMAIN)
+
+
+@dataclass(frozen=True, eq=False)
+class BoxShape:
+    """One shape as the network sees it.
+
+    Attributes
+    ----------
+    inputs : (n, c)
+    domain : DirectedTensors
+    points : (p,)
+        Vertex at each point of the reference, −1 where it is missing.
+    vertices : (n, 3)
+        Of area 1.
+    """
+
+    inputs: Tensor
+    domain: DirectedTensors
+    points: Tensor
+    vertices: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramAxes:
+    """Mean of histograms, the directions in which they vary most, and how much they do."""
+
+    middle: NDArray[np.float32]
+    axes: NDArray[np.float32]
+    scale: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32], size: int) -> HistogramAxes:
+        """The principal directions of some histograms (s, 704)."""
+        middle = rows.mean(axis=0, dtype=np.float64)
+        centred = rows - middle
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(rows))
+        parts = middle, vectors[:, ::-1][:, :size], np.sqrt(values[::-1][:size])
+        return cls(*(part.astype(np.float32) for part in parts))
+
+
+def make_shapes(
+    folder: Path,
+    species: str,
+    count: int,
+    workers: Workers | None = None,
+    *,
+    progress: Callable[[str], None] = lambda name: None,
+) -> list[Path]:
+    """Make and describe so many shapes of a species, unless that was done; their files.
+
+    A shape whose making fails is left out.
+    """
+    names = synthetic_collection(species, **_collection(count)).train
+    tasks = ((name, (folder / f"{name}.npz", species, count, name)) for name in names)
+    made = []
+    for done in run(_make_shape, tasks, workers):
+        if done.error is None:
+            made.append(folder / f"{done.name}.npz")
+        progress(done.name)
+    return made
+
+
+def kept_shapes(folder: Path, species: str) -> list[Path]:
+    """The files of all shapes of a species in a folder, by the numbers in their names."""
+    return sorted(folder.glob(f"{species}_*.npz"), key=lambda path: (len(path.name), path.name))
+
+
+def _collection(count: int) -> dict[str, int]:
+    return {"train": count, "test": 0, "poses": _POSES, "vertices": _VERTICES, "seed": _SEED}
+
+
+def _make_shape(path: Path, species: str, count: int, name: str) -> None:
+    about = {"box shape": _VERSION, "name": name, **_collection(0)}
+    compute = functools.partial(_describe_shape, species, count, name)
+    ensure_result(path, content_key(about, ()), about, _ARRAYS, lambda: (compute(), []))
+
+
+def _describe_shape(species: str, count: int, name: str) -> dict[str, NDArray[np.generic]]:
+    shape = synthetic_collection(species, **_collection(count)).load(name)
+    unit = UnitSurface.of(shape.mesh)
+    pairs = spectrum(lbo(unit.mesh), min(FUNCTIONS, unit.mesh.n_vertices // 3))
+    domain = DirectedDomain.of(unit.mesh, pairs)
+    points = np.asarray(shape.points)
+    return {
+        "inputs": intrinsic_inputs(unit.mesh, pairs),
+        "histograms": two_histograms(unit.mesh).astype(np.float16),
+        "points": np.where(points >= 0, unit.vertex_map[points], -1),
+        "vertices": unit.mesh.vertices.astype(np.float32),
+        **{part: getattr(domain, part) for part in _DOMAIN},
+    }
+
+
+def sample_histograms(paths: list[Path], rows: int = 300) -> NDArray[np.float32]:
+    """Some histograms of each shape, (len(paths) · rows, 704)."""
+    rng, chosen = np.random.default_rng(0), []
+    for path in paths:
+        with np.load(path) as arrays:
+            histograms = arrays["histograms"]
+        chosen.append(histograms[rng.choice(len(histograms), rows)].astype(np.float32))
+    return np.concatenate(chosen)
+
+
+def load_shapes(paths: list[Path], axes: HistogramAxes) -> Iterator[BoxShape]:
+    """The shapes of files as tensors."""
+    for path in paths:
+        with np.load(path) as arrays:
+            domain = DirectedDomain(*(arrays[part] for part in _DOMAIN))
+            read = (arrays["histograms"] - axes.middle) @ (axes.axes / axes.scale)
+            yield BoxShape(
+                torch.from_numpy(np.hstack([arrays["inputs"], read]).astype(np.float32)),
+                DirectedTensors.of(domain),
+                torch.from_numpy(arrays["points"]),
+                torch.from_numpy(arrays["vertices"]),
+            )
+
+
+def reference_points(species: str) -> Tensor:
+    """The points that all shapes of a species list, on the template at rest, of area 1, (p, 3)."""
+    reference = make_creature(species, vertices=_VERTICES, seed=[_SEED, REFERENCE, 0, 0])
+    rest = TriMesh(reference.rest_points(), reference.mesh.faces)
+    return torch.from_numpy((rest.vertices / np.sqrt(surface_area(rest))).astype(np.float32))
