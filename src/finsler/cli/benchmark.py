@@ -14,7 +14,7 @@ from finsler.cli import reports
 from finsler.cli.batch import compute_rows
 from finsler.cli.cluster_options import WorkerOptions, say, say_failed, say_notes
 from finsler.cli.collection_options import CollectionName
-from finsler.cli.match import BasisSize, Model, Partial, Refine
+from finsler.cli.match import BasisSize, Model, Partial, Refine, require_network
 from finsler.cli.options import AsJson, Theta, operator_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.batch import Row, require_own_folder, write_rows
@@ -38,7 +38,7 @@ from finsler.evaluation.benchmark import (
     summarize_pairs,
     summary_table,
 )
-from finsler.matching.pairs import Matcher
+from finsler.matching.pairs import Matcher, split_model
 from finsler.spec import OperatorSpec
 from finsler.storage.files import is_local, lasting_location, location, shared_folder, write_bytes
 from finsler.storage.npz import read_npz
@@ -87,7 +87,7 @@ def benchmark(
     shapes: ShapeChoice = "test",
     variant: VariantChoice = None,
     maps: MapFolder = None,
-    model: Model = None,
+    model: Model = "box",
     refine: Refine = True,
     k: BasisSize = 200,
     partial_shape: Partial = False,
@@ -99,21 +99,23 @@ def benchmark(
 ) -> None:
     """Measure a method on the pairs of a collection, as published tables do and more strictly.
 
-    By default `finsler match` without training; with `--model` a network, with `--maps` anybody's
-    maps. Every shape is described once and every pair measured once: what is in the folder already
-    is kept, and a pair that fails stops none of the others; the exit code is 1 then. The folder
-    gets results.json, table.md, pairs.csv, report.html with curves and the worst pairs, and a file
-    for each pair with its map and errors.
+    By default `finsler match` with the model in the box; `--model` takes another or a network,
+    `--maps` anybody's maps. Every shape is described once and every pair measured once: what is in
+    the folder already is kept, and a pair that fails stops none of the others; the exit code is 1
+    then. The folder gets results.json, table.md, pairs.csv, report.html with curves and the worst
+    pairs, and a file for each pair with its map and errors.
 
     Example: `finsler benchmark faust_r:data/FAUST_r --pairs 30 --seed 1 -o faust --variant plain
     --variant rotated`
     """
-    if model is None and not refine:
-        raise InputError("--no-refine keeps the map of a network: give one with --model")
-    network = None if model is None else str(model.absolute())
+    chosen_model = split_model(model)
+    require_network(chosen_model, refine)
     lasting_location(out)
     kept = f"{shared_folder(out)}/described"
-    matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta), kept)
+    angle = math.radians(theta)
+    matcher = Matcher(
+        k, partial_shape, refine=refine, operator=spec, theta=angle, cache=kept, **chosen_model
+    )
     source = _source(maps, matcher)
     opened = open_collection(collection)
     variants = list(dict.fromkeys(variant or [PLAIN]))
@@ -142,7 +144,7 @@ def benchmark(
 
 def _source(maps: str | None, matcher: Matcher) -> MapSource:
     """Where the maps come from; raises for options that exclude each other."""
-    if maps is not None and matcher.model is not None:
+    if maps is not None and matcher.network is not None:
         raise InputError("--maps measures maps that are there, --model computes them; give one")
     if maps is None:
         matcher.check()

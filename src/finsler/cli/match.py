@@ -29,6 +29,7 @@ from finsler.compute.batch import require_own_folder
 from finsler.data.meshes import open_meshes
 from finsler.errors import InputError
 from finsler.matching import Match
+from finsler.matching.landmarks import read_landmarks
 from finsler.matching.pairs import (
     COLUMNS,
     Matcher,
@@ -36,6 +37,7 @@ from finsler.matching.pairs import (
     match_arrays,
     match_to_file,
     pair_tasks,
+    split_model,
 )
 from finsler.mesh import TriMesh, load_mesh, write_mesh
 from finsler.spec import OperatorSpec
@@ -50,6 +52,8 @@ from finsler.view.upright import Viewpoint
 _TABLE = "pairs.csv"
 # Confidence below which a vertex is counted as doubtful.
 _DOUBTFUL = 0.5
+# Exit status of --strict for a doubtful match.
+DOUBTFUL_STATUS = 3
 
 FirstMesh = Annotated[
     str,
@@ -101,14 +105,33 @@ Partial = Annotated[
     bool, typer.Option("--partial", help="A is a part of B, in the same unit of length.")
 ]
 Model = Annotated[
-    Path | None,
+    str,
     typer.Option(
-        metavar="CHECKPOINT",
-        help="A trained network (.safetensors of `finsler train`) finds the first map.",
+        metavar="box|none|FILE",
+        help="box: the model that comes with the package; none: descriptors alone; FILE: another"
+        " such model (.npz of `make model`), or a network of your own (.safetensors of `finsler"
+        " train`), which then finds the first map.",
     ),
 ]
 Refine = Annotated[
-    bool, typer.Option(help="With --model: refine the map of the network, or keep it.")
+    bool, typer.Option(help="With a network: refine the map that it finds, or keep it.")
+]
+Landmarks = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Text with known pairs, a vertex of A and one of B on each line, counted from 0: a few"
+        " of them set a doubtful match right.",
+    ),
+]
+Alternatives = Annotated[
+    int,
+    typer.Option(
+        min=0, max=4, help="Also offer so many of the next best different maps, in all outputs."
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit with status 3 where the match is doubtful.")
 ]
 Cache = Annotated[
     str | None,
@@ -135,8 +158,11 @@ def match(
     viewpoint: Viewpoint,
     k: BasisSize = 200,
     partial_shape: Partial = False,
-    model: Model = None,
+    model: Model = "box",
     refine: Refine = True,
+    landmarks: Landmarks = None,
+    alternatives: Alternatives = 0,
+    strict: Strict = False,
     spec: OperatorSpec,
     theta: Theta = 0.0,
     cache: Cache = None,
@@ -144,41 +170,56 @@ def match(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Match meshes: descriptors or a trained network, functional maps, ZoomOut.
+    """Find which vertex of one mesh corresponds to which of another, without training.
 
     The meshes may differ in scale, position, pose and number of vertices. The result sends every
     vertex of A to a vertex of B (`map_12`), with an expected error and a confidence from 0 to 1
     for each, and B to A (`map_21`). With `-o map.npz` the meshes are written next to it as well, as
-    map_A.ply and map_B.ply, with colours that correspond. A map that tears the surface, changes
-    distances along it or turns it over is announced as "probably wrong", with the reasons.
+    map_A.ply and map_B.ply, with colours that correspond. The verdict says how probable it is that
+    the map is right as a whole, and why it is doubtful: look at `--alternatives` then, or give a
+    few `--landmarks`.
 
     With `--pairs` every pair gets a file A__B.npz, and pairs.csv lists all. What is there already
     is not computed again; a pair that fails stops none of the others, and the exit code is 1. Each
     mesh is described once, and its description kept (`--cache`).
 
-    Example: `finsler match A.off B.off -o map.npz --model runs/first/last.safetensors`, or many
+    Example: `finsler match A.off B.off -o map.npz --report map.html --alternatives 2`, or many
     `finsler match faust_r:data/FAUST_r --pairs all -o maps`
     """
-    if model is None and not refine:
-        raise InputError("--no-refine keeps the map of a network: give one with --model")
-    network = None if model is None else str(model.absolute())
-    matcher = Matcher(k, partial_shape, network, refine, spec, math.radians(theta), cache)
+    chosen = split_model(model)
+    require_network(chosen, refine)
+    angle = math.radians(theta)
+    matcher = Matcher(
+        k, partial_shape, refine=refine, operator=spec, theta=angle, cache=cache, **chosen
+    )
     if pairs is None:
         if second is None:
             raise InputError("give a second mesh B, or match many with --pairs")
         workers.refuse()
         target = None if out is None else Path(out)
         files = _Files(Path(first), second, target, colors, figure, report, viewpoint)
-        files.check(model, overwrite=overwrite)
-        _match_two(files, matcher, as_json)
+        own = [Path(model)] if model not in ("box", "none") else []
+        files.check([*own, *([] if landmarks is None else [landmarks])], overwrite=overwrite)
+        steered = {"alternatives": alternatives}
+        known = {} if landmarks is None else {"landmarks": read_landmarks(landmarks)}
+        result = _match_two(files, matcher, {**steered, **known}, as_json)
+        if strict and result.verdict.doubtful:
+            raise typer.Exit(DOUBTFUL_STATUS)
         return
     if second is not None or out is None:
         raise InputError("--pairs takes one folder or collection, and a folder with --out")
-    _refuse({"--colors": colors, "--figure": figure, "--report": report})
+    asked = {"--colors": colors, "--figure": figure, "--report": report, "--landmarks": landmarks}
+    _refuse({**asked, "--alternatives": alternatives or None, "--strict": strict or None})
     _match_pairs(first, pairs, out, matcher, workers, overwrite=overwrite, as_json=as_json)
 
 
-def _refuse(outputs: dict[str, Path | None]) -> None:
+def require_network(model: dict[str, Any], refine: bool) -> None:
+    """Raise where a map is to be kept that no network makes."""
+    if model["network"] is None and not refine:
+        raise InputError("--no-refine keeps the map of a network: give one with --model")
+
+
+def _refuse(outputs: dict[str, Any]) -> None:
     """Raise where an output is asked for that many pairs do not have."""
     for name, given in outputs.items():
         if given is not None:
@@ -207,7 +248,7 @@ class _Files:
             return []
         return [self.out.with_name(f"{self.out.stem}_{name}.ply") for name in "AB"]
 
-    def check(self, model: Path | None, *, overwrite: bool) -> None:
+    def check(self, others: list[Path], *, overwrite: bool) -> None:
         """Raise before the work where a file cannot be written, or is the user's."""
         if self.colors is not None and self.colors.exists() and not self.colors.is_dir():
             raise InputError(
@@ -218,7 +259,7 @@ class _Files:
             (self.figure, FIGURE_ENDINGS),
             (self.report, reports.ENDINGS),
         ]
-        inputs = [path for path in (self.first, self.second, model) if path is not None]
+        inputs = [self.first, self.second, *others]
         check_outputs(named, inputs, overwrite=overwrite)
         require_outputs(self.colored, inputs, overwrite=overwrite)
 
@@ -239,7 +280,7 @@ def _match_pairs(
     meshes = open_meshes([where])
     chosen = choose_pairs(pairs, meshes.names)
     require_own_folder(out, _TABLE, COLUMNS, chosen, overwrite=overwrite)
-    if matcher.model is None:
+    if matcher.network is None:
         matcher = replace(matcher, cache=shared_folder(matcher.cache or f"{out}/described"))
     chosen_workers = workers.of(len(chosen))
     tasks = pair_tasks(meshes, chosen, shared_folder(out), matcher)
@@ -251,12 +292,12 @@ def _match_pairs(
     finish(out, _TABLE, COLUMNS, table, as_json=as_json)
 
 
-def _match_two(files: _Files, matcher: Matcher, as_json: bool) -> None:
+def _match_two(files: _Files, matcher: Matcher, options: dict[str, Any], as_json: bool) -> Match:
     """Match one pair; write, draw and print what is asked for."""
     mesh_1, mesh_2 = load_mesh(files.first), load_mesh(files.second)
     start = time.perf_counter()
     with stages("matching") as show:
-        result = matcher.match(mesh_1, mesh_2, progress=show)
+        result = matcher.match(mesh_1, mesh_2, **options, progress=show)
     seconds = time.perf_counter() - start
     names = (files.first.name, files.second.name)
     config = {"mesh_1": names[0], "mesh_2": names[1], **matcher.record()}
@@ -276,18 +317,28 @@ def _match_two(files: _Files, matcher: Matcher, as_json: bool) -> None:
         print(json.dumps(about, indent=2))
     else:
         _print(about)
+    return result
+
+
+def _verdict(result: Match) -> dict[str, Any]:
+    """The verdict for JSON, which knows no NaN."""
+    said = result.verdict
+    names = ("distance_change", "torn_share", "features")
+    measures = {name: getattr(said, name) for name in names}
+    return {
+        "doubtful": said.doubtful,
+        "probability": said.probability,
+        "sentence": said.sentence,
+        **{name: value if math.isfinite(value) else None for name, value in measures.items()},
+    }
 
 
 def _report(result: Match) -> dict[str, Any]:
     return {
         "vertices": [len(result.map_12), len(result.map_21)],
         "basis": list(result.functional.shape),
-        "verdict": {
-            "doubtful": result.verdict.doubtful,
-            "sentence": result.verdict.sentence,
-            "distance_change": result.verdict.distance_change,
-            "torn_share": result.verdict.torn_share,
-        },
+        "verdict": _verdict(result),
+        "alternatives": [_verdict(other) for other in result.alternatives],
         "orientation": result.orientation,
         "expected_error": float(result.expected.mean()),
         "confidence": {
@@ -328,5 +379,9 @@ def _print(report: dict[str, Any]) -> None:
     print(f"round trips of {cycle['mean']:.4f} √area in the mean, {cycle['largest']:.4f} at most")
     print(f"{100 * report['orientation']:.0f}% of the surface arrives right side up")
     print(report["verdict"]["sentence"])
+    for number, other in enumerate(report["alternatives"], start=1):
+        print(f"alternative {number}: {other['sentence']}")
+    if report["verdict"]["doubtful"]:
+        print("look at other maps with --alternatives 2, or give known pairs with --landmarks")
     for path in report["files"]:
         print(f"Wrote {path}")

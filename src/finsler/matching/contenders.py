@@ -94,13 +94,7 @@ def _refined(
         assert refined.map_21 is not None
         said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)
         apart = feature_excess(first, second, refined)
-        yield Contender(refined, replace(said, features=apart, lead=_lead(candidate, ranked)))
-
-
-def _lead(candidate: Candidate, ranked: list[Candidate]) -> float:
-    """How much lower the energy is than that of the best other candidate; NaN of a single one."""
-    others = [other.energy for other in ranked if other is not candidate]
-    return min(others) - candidate.energy if others else np.nan
+        yield Contender(refined, replace(said, features=apart))
 
 
 def feature_excess(first: DescribedSurface, second: DescribedSurface, refined: Refined) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 from finsler.compute.batch import Row, ensure_result
 from finsler.data.meshes import Meshes
 from finsler.errors import InputError
-from finsler.matching.descriptions import describe
+from finsler.matching.descriptions import describe, feature_model
 from finsler.matching.match import Match, match
 from finsler.matching.surfaces import LEAST_SIZE, DescribedSurface
 from finsler.matching.verdict import Verdict
@@ -27,6 +27,7 @@ from finsler.operator import Laplacian
 from finsler.spec import OperatorSpec
 from finsler.storage.files import read_bytes
 from finsler.storage.hashing import bytes_key, content_key
+from finsler.typing import IntArray
 
 # Meshes that are kept while their pairs are sent.
 _KEPT = 8
@@ -34,10 +35,10 @@ _ARRAYS = (
     *("map_12", "map_21", "expected", "confidence", "cycle", "functional"),
     *("eigenvalues_1", "eigenvalues_2", "orientation"),
 )
-_MEASURES = ("distance_change", "torn_share")
+_MEASURES = ("distance_change", "torn_share", "features")
 COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
-    *("distance_change", "torn_share", "doubtful", "verdict"),
+    *("distance_change", "torn_share", "features", "probability", "doubtful", "verdict"),
     *("attempts", "error", "warnings", "file"),
 )
 
@@ -52,8 +53,10 @@ class Matcher:
         Functions in the largest basis.
     partial : bool
         The first mesh is a part of the second, in the same unit of length.
-    model : str or None
-        Checkpoint of a trained network that finds the first map.
+    model : str
+        Whose features propose maps: "box", "none", or a file that `make model` has built.
+    network : str or None
+        Checkpoint of a trained network that finds the first map, in place of all proposals.
     refine : bool
         Refine the map of the network, or keep it.
     operator : OperatorSpec
@@ -65,7 +68,8 @@ class Matcher:
 
     k: int = 200
     partial: bool = False
-    model: str | None = None
+    model: str = "box"
+    network: str | None = None
     refine: bool = True
     operator: OperatorSpec = field(default_factory=lambda: OperatorSpec("lbo"))
     theta: float = 0.0
@@ -80,7 +84,7 @@ class Matcher:
             "direction": "map_12 sends each vertex of mesh_1 to a vertex of mesh_2",
             "k": self.k,
             "partial": self.partial,
-            "model": None if self.model is None else Path(self.model).name,
+            "model": self.model if self.network is None else Path(self.network).name,
             "refine": self.refine,
             "operator": spec["kind"],
             **turned,
@@ -92,15 +96,19 @@ class Matcher:
         if self.k < LEAST_SIZE:
             raise InputError(f"-k is {self.k}; it must be at least {LEAST_SIZE}")
         self.operator.metric(primitives.sphere(1), self.theta)
-        if self.model is not None:
+        if self.network is not None:
             from finsler.nn.training import load_model
 
-            load_model(self.model)
+            load_model(self.network)
+        elif not self.partial:
+            feature_model(self.model)
 
     @takes_meshes
     def describe(self, mesh: TriMesh) -> DescribedSurface:
         """Describe a mesh that is matched often."""
-        return describe(mesh, k=self.k, operator=self._laplacian, cache=self.cache)
+        return describe(
+            mesh, k=self.k, operator=self._laplacian, model=self.model, cache=self.cache
+        )
 
     def _laplacian(self, mesh: TriMesh) -> Laplacian:
         return self.operator.laplacian(mesh, self.theta)
@@ -111,26 +119,31 @@ class Matcher:
         mesh_1: TriMesh | DescribedSurface,
         mesh_2: TriMesh | DescribedSurface,
         *,
+        landmarks: IntArray | None = None,
+        alternatives: int = 0,
         progress: Callable[[str], None] = lambda stage: None,
     ) -> Match:
-        """Match two meshes, or without a model surfaces that `describe` has described.
+        """Match two meshes, or without a network surfaces that `describe` has described.
 
-        `progress` is called with the name of each stage.
+        `landmarks`, `alternatives` and `progress` are those of [`match`][finsler.match].
         """
         start: dict[str, Any] = {}
-        if self.model is not None:
+        if self.network is not None:
             from finsler.matching.learned import learned_map
 
             if isinstance(mesh_1, DescribedSurface) or isinstance(mesh_2, DescribedSurface):
                 raise InputError("a network takes meshes, not described surfaces; give the meshes")
             progress("network")
-            learned = learned_map(Path(self.model), mesh_1, mesh_2)
+            learned = learned_map(Path(self.network), mesh_1, mesh_2)
             start = {"initial": learned.map_12, "trust": learned.trust, "keep": not self.refine}
         return match(
             mesh_1,
             mesh_2,
             k=self.k,
             operator=self._laplacian,
+            model=self.model,
+            landmarks=landmarks,
+            alternatives=alternatives,
             partial=self.partial,
             cache=self.cache,
             progress=progress,
@@ -153,7 +166,7 @@ def match_to_file(
     """Match a pair and write it, unless that was done before; a row of the table of a batch."""
     config = {"mesh_1": names[0], "mesh_2": names[1], **matcher.record()}
     key = content_key(
-        {**config, "network": _checksum(matcher.model)},
+        {**config, "network": _checksum(matcher.network), "features": _version(matcher.model)},
         (array for mesh in meshes for array in (mesh.vertices, mesh.faces)),
     )
     arrays, row = ensure_result(
@@ -163,20 +176,44 @@ def match_to_file(
         (*_ARRAYS, *_MEASURES),
         lambda: collect_warnings(lambda: match_arrays(matcher.match(*meshes))),
     )
-    verdict = Verdict(*(float(arrays[name]) for name in (*_MEASURES, "orientation")))
-    measures = ("orientation", *_MEASURES, "doubtful")
+    measures = ("orientation", *_MEASURES)
+    verdict = Verdict(**{name: float(arrays[name]) for name in measures})
     return {
         **row,
         "expected_error": float(arrays["expected"].mean()),
         "confidence": float(arrays["confidence"].mean()),
-        **{name: getattr(verdict, name) for name in measures},
+        **{name: getattr(verdict, name) for name in (*measures, "probability", "doubtful")},
         "verdict": verdict.sentence,
     }
 
 
 @functools.lru_cache(maxsize=1)
-def _checksum(model: str | None) -> str | None:
-    return None if model is None else bytes_key(read_bytes(model))
+def _checksum(network: str | None) -> str | None:
+    return None if network is None else bytes_key(read_bytes(network))
+
+
+@functools.lru_cache(maxsize=1)
+def _version(model: str) -> str:
+    found = feature_model(model)
+    return "none" if found is None else found.version
+
+
+def split_model(given: str) -> dict[str, Any]:
+    """The fields `model` and `network` of a `Matcher` for what a user calls a model.
+
+    Examples
+    --------
+    >>> split_model("box")
+    {'model': 'box', 'network': None}
+    >>> split_model("/runs/last.safetensors")
+    {'model': 'none', 'network': '/runs/last.safetensors'}
+    """
+    if given in ("box", "none"):
+        return {"model": given, "network": None}
+    path = str(Path(given).absolute())
+    if given.endswith(".npz"):
+        return {"model": path, "network": None}
+    return {"model": "none", "network": path}
 
 
 def choose_pairs(pairs: str, names: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -23,13 +23,12 @@ LARGEST_CHANGE = 0.15
 LARGEST_TORN = 0.015
 LEAST_ORIENTATION = 0.7
 LARGEST_FEATURES = 0.35
-LEAST_LEAD = 0.15
 # Log-odds that a map is right, fitted to maps between synthetic shapes (benchmarks/verdict.py):
-# constant, change of distances, torn share, share turned over, difference of features, lead.
+# constant, change of distances, torn share, share turned over, excess of features.
 _WITH_MODEL = (9.0, -20.0, -60.0, -8.0, -14.0, 2.0)
 _WITHOUT_MODEL = (7.0, -35.0, -150.0, -12.0, 0.0, 3.0)
-# The torn share counts up to the first, the lead up to the second.
-_MOST_TORN, _MOST_LEAD = 0.1, 1.0
+# Shares torn beyond this count the same.
+_MOST_TORN = 0.1
 
 
 @one_line("probability", "distance_change", "torn_share", "orientation")
@@ -49,16 +48,12 @@ class Verdict:
     features : float
         How much farther apart the features of the model are along the map than at best; 1 for a
         random map, NaN where no model was asked.
-    lead : float
-        How much lower the energy of the map is than that of the next best different one; negative
-        where another is better, NaN where there is none.
     """
 
     distance_change: float
     torn_share: float
     orientation: float
     features: float = np.nan
-    lead: float = np.nan
 
     @property
     def probability(self) -> float:
@@ -72,8 +67,6 @@ class Verdict:
                 min(self.torn_share, _MOST_TORN),
                 1.0 - self.orientation,
                 self.features if known else 0.0,
-                # A map without a rival leads, one that was given from outside has no lead.
-                np.clip(self.lead, -_MOST_LEAD, _MOST_LEAD) if np.isfinite(self.lead) else 0.5,
             ]
         )
         return float(1.0 / (1.0 + np.exp(-np.clip(weights @ values, -50.0, 50.0))))
@@ -94,7 +87,6 @@ class Verdict:
             f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
             " right are exchanged, or one mesh is inside out": self.orientation < LEAST_ORIENTATION,
             "the model finds other parts of the body alike": self.features > LARGEST_FEATURES,
-            "another map is nearly as good": self.lead < LEAST_LEAD,
         }
         return tuple(sentence for sentence, holds in against.items() if holds)
 

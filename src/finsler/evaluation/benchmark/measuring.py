@@ -32,7 +32,7 @@ from finsler.typing import IntArray
 _FORMAT = 1
 # Shapes that are held while their pairs are sent.
 _KEPT = 128
-_MEASURES = ("seconds", "coverage", "dirichlet", "bijectivity")
+_MEASURES = ("seconds", "probability", "coverage", "dirichlet", "bijectivity")
 _ARRAYS = ("map_12", "map_21", "along_edges", "fast_marching", *_MEASURES)
 # The name of the shapes as they are, beside those of the variants.
 PLAIN = "plain"
@@ -121,7 +121,7 @@ class MapSource:
     Attributes
     ----------
     matcher : Matcher
-        With a model: the network's map, refined or not.
+        With a network: its map, refined or not.
     folder : str or None
         Holds A__B.npz with `map_12` (as `finsler match --pairs` writes), A__B.npy or A__B.txt, a
         vertex of B from 0 for each vertex of A.
@@ -135,23 +135,25 @@ class MapSource:
         """The method in a few words."""
         if self.folder is not None:
             return f"maps in {Path(self.folder).name}"
-        if self.matcher.model is None:
-            basis = self.matcher.operator.kind
-            return "match" if basis == "lbo" else f"match, {basis.upper()}"
-        network = Path(self.matcher.model).stem
+        if self.matcher.network is None:
+            basis, model = self.matcher.operator.kind, self.matcher.model
+            words = ["match", *([] if basis == "lbo" else [basis.upper()])]
+            words += [] if model == "box" else [f"model {Path(model).stem}"]
+            return ", ".join(words)
+        network = Path(self.matcher.network).stem
         return f"match, model {network}" if self.matcher.refine else f"model {network}"
 
     def record(self) -> dict[str, Any]:
         """What the maps depend on, for keys and records."""
         if self.folder is not None:
             return {"method": self.label}
-        model = self.matcher.model
-        network = None if model is None else bytes_key(read_bytes(model))
+        path = self.matcher.network
+        network = None if path is None else bytes_key(read_bytes(path))
         return {
             "method": self.label,
             **self.matcher.record(),
             "network": network,
-            "code": _code_key(model is not None),
+            "code": _code_key(path is not None),
         }
 
     def stored(
@@ -189,6 +191,7 @@ def _code_key(network: bool) -> str:
     root = Path(finsler.__file__).parent
     folders = ("matching", "nn") if network else ("matching",)
     paths = [path for name in folders for path in sorted((root / name).rglob("*.py"))]
+    paths.append(root / "descriptors" / "model.npz")
     return bytes_key(b"".join(path.read_bytes() for path in paths))[:16]
 
 
@@ -233,7 +236,7 @@ class Trial:
 
     def shape_tasks(self, source: MapSource) -> Iterator[tuple[str, tuple[Any, ...] | Exception]]:
         """Tasks that describe each shape once; none where nothing is shared between pairs."""
-        if source.folder is not None or source.matcher.model is not None:
+        if source.folder is not None or source.matcher.network is not None:
             return
         one_sided = self.variant != PLAIN and require_variant(self.variant).second_only
         sides = {(pair[k], k == 1 and one_sided) for pair in self.sample.pairs for k in (0, 1)}
@@ -294,16 +297,16 @@ def measure_pair(
         start = time.perf_counter()
         if maps is None:
             match, notes = collect_warnings(source.matcher.match, *meshes)
-            there, back = match.map_12, match.map_21
+            there, back, chance = match.map_12, match.map_21, match.verdict.probability
         else:
-            (there, back), notes = maps, []
+            (there, back), notes, chance = maps, [], np.nan
         seconds = time.perf_counter() - start
         score = score_map(*meshes, truth, there, back)
-        measures = {name: getattr(score, name) for name in _MEASURES[1:]}
+        measures = {name: getattr(score, name) for name in _MEASURES[2:]}
         errors = {name: getattr(score, name).astype(np.float32) for name in _ARRAYS[2:4]}
         kept = {"map_12": there, "map_21": np.empty(0, np.int64) if back is None else back}
         whole = {name: np.asarray(array).astype(np.int32) for name, array in kept.items()}
-        figures = {"seconds": np.array(seconds), **measures}
+        figures = {"seconds": np.array(seconds), "probability": np.array(chance), **measures}
         return {**whole, **errors, **figures}, [*notes, *score.notes]
 
     arrays, row = ensure_result(path, key, config, _ARRAYS, compute)

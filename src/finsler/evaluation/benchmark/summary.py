@@ -20,7 +20,16 @@ FAILED = 0.08
 GRID: FloatArray = np.linspace(0.0, 0.1, 101)
 COLUMNS = (
     *("variant", "shape_1", "shape_2", "outcome", "error_edges", "error_strict", "coverage"),
-    *("dirichlet", "bijectivity", "seconds", "attempts", "error", "warnings", "file"),
+    *(
+        "dirichlet",
+        "bijectivity",
+        "probability",
+        "seconds",
+        "attempts",
+        "error",
+        "warnings",
+        "file",
+    ),
 )
 CONVENTIONS = {
     "literature": "ordered pairs, each shape with itself too; along edges; every listed point",
@@ -72,6 +81,9 @@ class PairSummary:
     coverage, dirichlet, bijectivity, seconds_pair, seconds_shape : float or None
         Means over pairs of two different shapes, the last over shapes; Dirichlet energies have
         outliers, so that theirs is the median.
+    doubted_failed, doubted_right : float or None
+        Shares of the failed pairs and of the others that the verdict calls doubtful; None where
+        there is no such pair, or no verdict.
     """
 
     variant: str
@@ -85,6 +97,8 @@ class PairSummary:
     bijectivity: float | None
     seconds_pair: float | None
     seconds_shape: float | None
+    doubted_failed: float | None
+    doubted_right: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields in types that JSON knows."""
@@ -111,6 +125,17 @@ def summarize_pairs(
         bijectivity=_mean(row["bijectivity"] for row in apart),
         seconds_pair=_mean(row["seconds"] for row in apart),
         seconds_shape=_mean(times),
+        doubted_failed=_doubted(apart, failed=True),
+        doubted_right=_doubted(apart, failed=False),
+    )
+
+
+def _doubted(rows: Sequence[Row], *, failed: bool) -> float | None:
+    """Share of the rows, of failed pairs or of the others, that have a probability below 1/2."""
+    return _mean(
+        float(row["probability"] < 0.5)
+        for row in rows
+        if (row["fast_marching"].mean() > FAILED) == failed and np.isfinite(row["probability"])
     )
 
 
@@ -156,7 +181,7 @@ def summary_table(summaries: Sequence[PairSummary], label: str) -> str:
     """A Markdown table, a row for each convention and variant."""
     heads = ["shapes", "convention", "pairs", "mean × 100", "median × 100", "AUC, 0..0.1"]
     heads += ["failed, %", "mean × 100 without failed", "coverage, %", "Dirichlet", "bijectivity"]
-    heads += ["s/pair", "s/shape"]
+    heads += ["s/pair", "s/shape", "failed that are doubted, %", "others doubted, %"]
     rows = []
     for summary in summaries:
         for name in CONVENTIONS:
@@ -167,7 +192,7 @@ def summary_table(summaries: Sequence[PairSummary], label: str) -> str:
 
 def _cells(summary: PairSummary, figures: Figures | None, *, strict: bool) -> list[str]:
     if figures is None:
-        return ["0", *["-"] * 10]
+        return ["0", *["-"] * 12]
     spread = "" if figures.half_width is None else f" ± {figures.half_width:.2f}"
     own = [
         _cell(summary.coverage, 100.0, 1),
@@ -175,6 +200,8 @@ def _cells(summary: PairSummary, figures: Figures | None, *, strict: bool) -> li
         _cell(summary.bijectivity, 100.0, 2),
         _cell(summary.seconds_pair, 1.0, 1),
         _cell(summary.seconds_shape, 1.0, 1),
+        _cell(summary.doubted_failed, 100.0, 0),
+        _cell(summary.doubted_right, 100.0, 1),
     ]
     return [
         str(figures.pairs),
@@ -183,7 +210,7 @@ def _cells(summary: PairSummary, figures: Figures | None, *, strict: bool) -> li
         f"{figures.auc:.3f}",
         f"{100 * figures.failed_share:.1f}",
         _cell(figures.mean_without_failed, 1.0, 2),
-        *(own if strict else [""] * 5),
+        *(own if strict else [""] * 7),
     ]
 
 

@@ -1,7 +1,7 @@
 """The network behind the model in the box: diffusion, and derivatives along and across a direction.
 
-DiffusionNet (Sharp et al. 2022) spreads functions and compares their gradients with each other. Here
-the tangent planes have a direction of their own, e, which points towards the ends of limbs: the
+DiffusionNet (Sharp et al. 2022) spreads functions and compares their gradients with each other.
+Here the tangent planes have a direction of their own, e, which points towards the ends of limbs:
 derivatives along e and across it, the drift terms of the directed operators, are read as they are.
 They tell forwards from backwards, and left from right.
 """
