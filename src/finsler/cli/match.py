@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from finsler.cli import reports
 from finsler.cli.batch import compute_rows, finish
 from finsler.cli.cluster_options import WorkerOptions, stages
+from finsler.cli.match_outputs import MatchFiles, print_report, report_of, write_colors
 from finsler.cli.options import (
     AsJson,
     Theta,
@@ -24,7 +24,7 @@ from finsler.cli.options import (
     with_options,
     working,
 )
-from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
+from finsler.cli.results import Overwrite
 from finsler.compute.batch import require_own_folder
 from finsler.data.meshes import open_meshes
 from finsler.errors import InputError
@@ -39,19 +39,15 @@ from finsler.matching.pairs import (
     pair_tasks,
     split_model,
 )
-from finsler.mesh import TriMesh, load_mesh, write_mesh
+from finsler.mesh import load_mesh
 from finsler.spec import OperatorSpec
 from finsler.storage.files import lasting_location, shared_folder
 from finsler.storage.npz import write_npz
-from finsler.storage.outputs import require_outputs
 from finsler.view.matches import figure_match
 from finsler.view.report import match_blocks
-from finsler.view.surfaces import position_colors
 from finsler.view.upright import Viewpoint
 
 _TABLE = "pairs.csv"
-# Confidence below which a vertex is counted as doubtful.
-_DOUBTFUL = 0.5
 # Exit status of --strict for a doubtful match.
 DOUBTFUL_STATUS = 3
 
@@ -197,7 +193,7 @@ def match(
             raise InputError("give a second mesh B, or match many with --pairs")
         workers.refuse()
         target = None if out is None else Path(out)
-        files = _Files(Path(first), second, target, colors, figure, report, viewpoint)
+        files = MatchFiles(Path(first), second, target, colors, figure, report, viewpoint)
         own = [Path(model)] if model not in ("box", "none") else []
         files.check([*own, *([] if landmarks is None else [landmarks])], overwrite=overwrite)
         steered = {"alternatives": alternatives}
@@ -224,44 +220,6 @@ def _refuse(outputs: dict[str, Any]) -> None:
     for name, given in outputs.items():
         if given is not None:
             raise InputError(f"{name} is for one pair; leave it out with --pairs")
-
-
-@dataclass(frozen=True)
-class _Files:
-    """The two meshes, the files that are asked for, and where pictures are seen from."""
-
-    first: Path
-    second: Path
-    out: Path | None
-    colors: Path | None
-    figure: Path | None
-    report: Path | None
-    viewpoint: Viewpoint
-
-    @property
-    def colored(self) -> list[Path]:
-        """Where the coloured meshes go: into a folder of their own, next to the map, or nowhere."""
-        meshes = zip("AB", (self.first, self.second), strict=True)
-        if self.colors is not None:
-            return [self.colors / f"{name}_{path.stem}.ply" for name, path in meshes]
-        if self.out is None:
-            return []
-        return [self.out.with_name(f"{self.out.stem}_{name}.ply") for name in "AB"]
-
-    def check(self, others: list[Path], *, overwrite: bool) -> None:
-        """Raise before the work where a file cannot be written, or is the user's."""
-        if self.colors is not None and self.colors.exists() and not self.colors.is_dir():
-            raise InputError(
-                f"{self.colors}: this is a file; give a folder for the coloured meshes"
-            )
-        named = [
-            (self.out, (".npz",)),
-            (self.figure, FIGURE_ENDINGS),
-            (self.report, reports.ENDINGS),
-        ]
-        inputs = [self.first, self.second, *others]
-        check_outputs(named, inputs, overwrite=overwrite)
-        require_outputs(self.colored, inputs, overwrite=overwrite)
 
 
 def _match_pairs(
@@ -292,7 +250,9 @@ def _match_pairs(
     finish(out, _TABLE, COLUMNS, table, as_json=as_json)
 
 
-def _match_two(files: _Files, matcher: Matcher, options: dict[str, Any], as_json: bool) -> Match:
+def _match_two(
+    files: MatchFiles, matcher: Matcher, options: dict[str, Any], as_json: bool
+) -> Match:
     """Match one pair; write, draw and print what is asked for."""
     mesh_1, mesh_2 = load_mesh(files.first), load_mesh(files.second)
     start = time.perf_counter()
@@ -302,7 +262,7 @@ def _match_two(files: _Files, matcher: Matcher, options: dict[str, Any], as_json
     names = (files.first.name, files.second.name)
     config = {"mesh_1": names[0], "mesh_2": names[1], **matcher.record()}
     written = [] if files.out is None else [write_npz(files.out, match_arrays(result), config)]
-    written += _write_colors(files.colored, (mesh_1, mesh_2), result)
+    written += write_colors(files.colored, (mesh_1, mesh_2), result)
     if files.figure is not None:
         with working("figure"):
             figure_match(
@@ -312,76 +272,9 @@ def _match_two(files: _Files, matcher: Matcher, options: dict[str, Any], as_json
     if files.report is not None:
         blocks = match_blocks(mesh_1, mesh_2, result, names=names, seconds=seconds)
         written.append(reports.write(files.report, " → ".join(names), blocks, config))
-    about = {**_report(result), "files": [str(path) for path in written], "config": config}
+    about = {**report_of(result), "files": [str(path) for path in written], "config": config}
     if as_json:
         print(json.dumps(about, indent=2))
     else:
-        _print(about)
+        print_report(about)
     return result
-
-
-def _verdict(result: Match) -> dict[str, Any]:
-    """The verdict for JSON, which knows no NaN."""
-    said = result.verdict
-    names = ("distance_change", "torn_share", "features")
-    measures = {name: getattr(said, name) for name in names}
-    return {
-        "doubtful": said.doubtful,
-        "probability": said.probability,
-        "sentence": said.sentence,
-        **{name: value if math.isfinite(value) else None for name, value in measures.items()},
-    }
-
-
-def _report(result: Match) -> dict[str, Any]:
-    return {
-        "vertices": [len(result.map_12), len(result.map_21)],
-        "basis": list(result.functional.shape),
-        "verdict": _verdict(result),
-        "alternatives": [_verdict(other) for other in result.alternatives],
-        "orientation": result.orientation,
-        "expected_error": float(result.expected.mean()),
-        "confidence": {
-            "mean": float(result.confidence.mean()),
-            "doubtful_share": float((result.confidence < _DOUBTFUL).mean()),
-        },
-        "cycle": {
-            "mean": float(result.cycle.mean()),
-            "largest": float(result.cycle.max()),
-        },
-        "covered_share": float(len(np.unique(result.map_12)) / len(result.map_21)),
-    }
-
-
-def _write_colors(
-    targets: list[Path], meshes: tuple[TriMesh, TriMesh], result: Match
-) -> list[Path]:
-    """A with the colours of its partners and its confidence, and B, as .ply."""
-    if targets:
-        targets[0].parent.mkdir(parents=True, exist_ok=True)
-        colors = np.round(255 * position_colors(meshes[1])).astype(np.uint8)
-        carried, trust = colors[result.map_12], result.confidence
-        write_mesh(targets[0], meshes[0], colors=carried, scalars={"confidence": trust})
-        write_mesh(targets[1], meshes[1], colors=colors)
-    return targets
-
-
-def _print(report: dict[str, Any]) -> None:
-    n_1, n_2 = report["vertices"]
-    k_1, k_2 = report["basis"]
-    print(f"{n_1:,} vertices of A sent to B, which has {n_2:,}; functional map {k_1} × {k_2}")
-    trust, cycle = report["confidence"], report["cycle"]
-    print(
-        f"expected error {report['expected_error']:.3f} √area in the mean; confidence"
-        f" {trust['mean']:.3f}, below {_DOUBTFUL} at {100 * trust['doubtful_share']:.1f}% of the"
-        " vertices"
-    )
-    print(f"round trips of {cycle['mean']:.4f} √area in the mean, {cycle['largest']:.4f} at most")
-    print(f"{100 * report['orientation']:.0f}% of the surface arrives right side up")
-    print(report["verdict"]["sentence"])
-    for number, other in enumerate(report["alternatives"], start=1):
-        print(f"alternative {number}: {other['sentence']}")
-    if report["verdict"]["doubtful"]:
-        print("look at other maps with --alternatives 2, or give known pairs with --landmarks")
-    for path in report["files"]:
-        print(f"Wrote {path}")

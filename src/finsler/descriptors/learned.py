@@ -88,10 +88,11 @@ class FeatureModel:
         arrays = read_npz(path, ("card", *_HISTOGRAM, "names"))
         names = tuple(str(name) for name in arrays["names"])
         weights = read_npz(path, names)
+        parts = {name: arrays[name].astype(np.float32) for name in _HISTOGRAM}
         model = cls(
-            {name: array.astype(np.float32) for name, array in weights.items()},
-            *(arrays[name].astype(np.float32) for name in _HISTOGRAM),
+            weights={name: array.astype(np.float32) for name, array in weights.items()},
             card=json.loads(str(arrays["card"])),
+            **parts,
         )
         if model.weights["first.weight"].shape[1] != INTRINSIC + model.axes.shape[1]:
             raise InputError(f"{path}: the weights of this model do not fit its inputs")

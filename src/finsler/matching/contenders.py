@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from finsler.matching.candidates import Candidate, candidates, enriched
+from finsler.matching.candidates import candidates, enriched
 from finsler.matching.elastic import ROUGH, bend_and_zoom
+from finsler.matching.energy import Candidate
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Refined, points_of
 from finsler.matching.refine import basis_sizes, elastic_steps

@@ -117,7 +117,7 @@ class MapEnergy:
     @property
     def has_model(self) -> bool:
         """Whether features of a model take part."""
-        return self.first.features.shape[1] > 0
+        return bool(self.first.features.shape[1])
 
     def score_distances(
         self, candidates: list[Candidate], rng: np.random.Generator

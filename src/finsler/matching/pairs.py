@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from finsler.compute.batch import Row, ensure_result
 from finsler.data.meshes import Meshes
 from finsler.errors import InputError
@@ -152,9 +154,17 @@ class Matcher:
 
 
 def match_arrays(match: Match) -> dict[str, Any]:
-    """What is written of a match."""
+    """What is written of a match; of its alternatives the maps, a row each, and probabilities."""
     arrays = {name: getattr(match, name) for name in _ARRAYS}
-    return arrays | {name: getattr(match.verdict, name) for name in _MEASURES}
+    arrays |= {name: getattr(match.verdict, name) for name in (*_MEASURES, "probability")}
+    if match.alternatives:
+        arrays |= {
+            f"alternatives_{way}": np.stack([getattr(m, f"map_{way}") for m in match.alternatives])
+            for way in ("12", "21")
+        }
+        chances = [other.verdict.probability for other in match.alternatives]
+        arrays["alternatives_probability"] = np.array(chances)
+    return arrays
 
 
 def match_to_file(

@@ -20,13 +20,13 @@ NEAR, FAR = 0.15, 0.4
 _POINTS = 50
 # Values that right maps seldom pass; they are given as reasons.
 LARGEST_CHANGE = 0.15
-LARGEST_TORN = 0.015
+LARGEST_TORN = 0.02
 LEAST_ORIENTATION = 0.7
-LARGEST_FEATURES = 0.35
+LARGEST_FEATURES = 0.15
 # Log-odds that a map is right, fitted to maps between synthetic shapes (benchmarks/verdict.py):
 # constant, change of distances, torn share, share turned over, excess of features.
-_WITH_MODEL = (9.0, -20.0, -60.0, -8.0, -14.0, 2.0)
-_WITHOUT_MODEL = (7.0, -35.0, -150.0, -12.0, 0.0, 3.0)
+_WITH_MODEL = (5.6, -2.0, -82.0, -8.0, -21.0)
+_WITHOUT_MODEL = (3.3, -4.1, -62.0, -32.0, 0.0)
 # Shares torn beyond this count the same.
 _MOST_TORN = 0.1
 

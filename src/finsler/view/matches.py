@@ -110,7 +110,7 @@ def worst_vertex(mesh: TriMesh, result: Match) -> int:
 def match_stances(
     mesh_1: TriMesh, mesh_2: TriMesh, result: Match, up: str | None = None
 ) -> tuple[Stance, Stance]:
-    """How two matched shapes stand; a map that is probably wrong has no say."""
+    """How two matched shapes stand; a doubtful map has no say."""
     trusted = not result.verdict.doubtful
     return pair_stances(mesh_1, mesh_2, result.map_12 if trusted else None, up)
 

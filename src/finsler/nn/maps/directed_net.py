@@ -8,6 +8,7 @@ They tell forwards from backwards, and left from right.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -46,10 +47,9 @@ class DirectedTensors:
         n = len(domain.mass)
         derivative = domain.derivative()
         return cls(
-            *(
-                torch.as_tensor(part).to(device)
-                for part in (domain.eigenvalues, domain.eigenvectors, domain.mass)
-            ),
+            torch.as_tensor(domain.eigenvalues).to(device),
+            torch.as_tensor(domain.eigenvectors).to(device),
+            torch.as_tensor(domain.mass).to(device),
             _sparse(derivative, (2 * n, n)).to(device),
             _sparse(derivative.T.tocsr(), (n, 2 * n)).to(device),
             torch.as_tensor(domain.strength).to(device),
@@ -57,8 +57,16 @@ class DirectedTensors:
 
 
 def _sparse(matrix: Any, shape: tuple[int, int]) -> Tensor:
-    parts = (torch.as_tensor(part) for part in (matrix.indptr, matrix.indices, matrix.data))
-    return torch.sparse_csr_tensor(*parts, size=shape, check_invariants=False)
+    with warnings.catch_warnings():
+        # Torch says once that its sparse matrices are new.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(
+            torch.as_tensor(matrix.indptr),
+            torch.as_tensor(matrix.indices),
+            torch.as_tensor(matrix.data),
+            size=shape,
+            check_invariants=False,
+        )
 
 
 class _Product(torch.autograd.Function):

@@ -155,7 +155,7 @@ class BoxTraining:
         scale = self.log_scale.exp().clamp(max=_LARGEST_SCALE)
         loss = contrastive_loss(features, torch.cdist(rest, rest), scale, config.near)
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimiser.step()
         self.step += 1
@@ -230,7 +230,7 @@ def _nearest_error(one: BoxShape, other: BoxShape, here: Tensor, there: Tensor) 
     known = (one.points >= 0) & (other.points >= 0)
     images = (here[one.points[known]] @ there.T).argmax(dim=1)
     apart = other.vertices[images] - other.vertices[other.points[known]]
-    return apart.norm(dim=1).mean().item()
+    return float(apart.norm(dim=1).mean())
 
 
 def model_card(

@@ -164,6 +164,7 @@ def match_blocks(
     curve = Curve("vertices", np.quantile(trust, share), 100 * share)
     return [
         section("Verdict", *(paragraph(f"{line}.") for line in headline(result))),
+        *_alternatives(result),
         section(
             "Correspondence", scene(match_views(mesh_1, mesh_2, result, names), caption=caption)
         ),
@@ -175,6 +176,22 @@ def match_blocks(
             ),
         ),
     ]
+
+
+def _alternatives(result: Match) -> list[Html]:
+    """What is said of other maps, which the picture below shows at a click."""
+    if not result.alternatives:
+        return []
+    sentences = (
+        f"{_alternative(number)}: {other.verdict.sentence}."
+        for number, other in enumerate(result.alternatives, start=1)
+    )
+    hint = "Choose one in the list beside the picture to see it in place of the best map."
+    return [section("Alternatives", *(paragraph(line) for line in (*sentences, hint)))]
+
+
+def _alternative(number: int) -> str:
+    return f"Alternative {number}"
 
 
 def match_views(
@@ -192,6 +209,10 @@ def match_views(
         "position on the target": {"colors": colors[result.map_12]},
         "level lines": {"scalars": values[result.map_12], **lines},
         "expected error / √area": {"scalars": result.expected, "cmap": "OrRd", "clim": (0.0, top)},
+        **{
+            _alternative(number): {"colors": colors[other.map_12]}
+            for number, other in enumerate(result.alternatives, start=1)
+        },
         "confidence": {"scalars": result.confidence, "clim": (0.0, 1.0)},
         "round trip / √area": {"scalars": result.cycle, "cmap": "OrRd"},
     }
@@ -199,6 +220,10 @@ def match_views(
     there = {
         "position on the target": Panel(mesh_2, colors=colors, marker=partner),
         "level lines": Panel(mesh_2, values, **lines, marker=partner),
+        **{
+            _alternative(number): Panel(mesh_2, colors=colors)
+            for number in range(1, len(result.alternatives) + 1)
+        },
     }
     first, second = match_stances(mesh_1, mesh_2, result)
     source = {name: Panel(mesh_1, **field, marker=worst) for name, field in here.items()}
