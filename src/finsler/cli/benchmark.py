@@ -15,7 +15,7 @@ from finsler.cli.batch import compute_rows
 from finsler.cli.cluster_options import WorkerOptions, say, say_failed, say_notes
 from finsler.cli.collection_options import CollectionName
 from finsler.cli.match import BasisSize, Model, Partial, Refine
-from finsler.cli.options import AsJson, Theta, operator_options, with_options
+from finsler.cli.options import AsJson, Theta, camera_options, operator_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.batch import Row, require_own_folder, write_rows
 from finsler.compute.cluster import Workers
@@ -44,6 +44,7 @@ from finsler.storage.files import is_local, lasting_location, location, shared_f
 from finsler.storage.npz import read_npz
 from finsler.storage.outputs import marked_markdown
 from finsler.storage.record import record
+from finsler.view.upright import Viewpoint
 
 _TABLE = "pairs.csv"
 # Pairs that the page draws.
@@ -77,7 +78,9 @@ MapFolder = Annotated[
 ]
 
 
-@with_options(spec=partial(operator_options, alpha=1.0), workers=WorkerOptions)
+@with_options(
+    spec=partial(operator_options, alpha=1.0), viewpoint=camera_options, workers=WorkerOptions
+)
 def benchmark(
     collection: CollectionName,
     *,
@@ -93,6 +96,7 @@ def benchmark(
     partial_shape: Partial = False,
     spec: OperatorSpec,
     theta: Theta = 0.0,
+    viewpoint: Viewpoint,
     workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -136,7 +140,7 @@ def benchmark(
         "complete": trials[0].sample.complete,
         "variants": {t.variant: _words(t.variant) for t in trials},
     }
-    _write(out, about, trials, rows, summaries)
+    _write(out, about, trials, rows, summaries, viewpoint)
     _finish(out, about, rows, summaries, as_json=as_json)
 
 
@@ -192,6 +196,7 @@ def _write(
     trials: Sequence[Trial],
     rows: Sequence[Row],
     summaries: Sequence[PairSummary],
+    viewpoint: Viewpoint,
 ) -> None:
     """results.json, table.md, pairs.csv and report.html."""
     published = published_for(about["collection"])
@@ -205,7 +210,8 @@ def _write(
     from finsler.view.report.benchmark import benchmark_blocks
 
     worst = _worst(out, {trial.variant: trial for trial in trials}, rows)
-    blocks = benchmark_blocks(_title(about, summaries), summaries, rows, published, worst)
+    title = _title(about, summaries)
+    blocks = benchmark_blocks(title, summaries, rows, published, worst, viewpoint)
     reports.write(
         base / reports.NAME, f"{about['method']} on {about['collection']}", blocks, about["config"]
     )
@@ -237,9 +243,10 @@ def _worst(out: str, trials: dict[str, Trial], rows: Sequence[Row]) -> list[Any]
             f"{row['shape_1']} to {row['shape_2']}, {row['variant']}: mean error × 100"
             f" {100 * row['error_strict']:.1f} (strict)"
         )
-        first, second = trial.shape(row["shape_1"], False), trial.shape(row["shape_2"], True)
+        names = (row["shape_1"], row["shape_2"])
+        first, second = trial.shape(names[0], False), trial.shape(names[1], True)
         map_12 = read_npz(f"{out}/{row['file']}", ("map_12",))["map_12"]
-        pairs.append(DrawnPair(title, first.mesh, second.mesh, map_12))
+        pairs.append(DrawnPair(title, names, first.mesh, second.mesh, map_12))
     return pairs
 
 

@@ -269,7 +269,9 @@ def _match_two(files: _Files, matcher: Matcher, as_json: bool) -> None:
             )
         written.append(files.figure)
     if files.report is not None:
-        blocks = match_blocks(mesh_1, mesh_2, result, names=names, seconds=seconds)
+        blocks = match_blocks(
+            mesh_1, mesh_2, result, names=names, seconds=seconds, viewpoint=files.viewpoint
+        )
         written.append(reports.write(files.report, " → ".join(names), blocks, config))
     about = {**_report(result), "files": [str(path) for path in written], "config": config}
     if as_json:

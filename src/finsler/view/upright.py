@@ -77,6 +77,10 @@ class Stance:
         return Stance(self.up @ rotation, self.front @ rotation, self.odds, self.flat)
 
 
+# How shapes stand in pages and in the viewer, once turned there: y is up, z is the front.
+PAGE = Stance(np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]))
+
+
 @dataclass(frozen=True)
 class Viewpoint:
     """Where a person wants to look from; by default a shape is upright and seen on its broad side.
