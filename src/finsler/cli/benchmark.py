@@ -52,15 +52,17 @@ _WORST = 3
 
 Out = Annotated[
     str,
-    typer.Option("--out", "-o", metavar="FOLDER", help="Results and report; or s3://..."),
+    typer.Option(
+        "--out", "-o", metavar="FOLDER", help="Folder for results and report; or s3://..."
+    ),
 ]
 PairCount = Annotated[
     str,
-    typer.Option(metavar="all|N", help="All ordered pairs, or so many of two different shapes."),
+    typer.Option(metavar="all|N", help="All ordered pairs, or N pairs of two different shapes."),
 ]
-Seed = Annotated[int, typer.Option(help="Of the sample of pairs, and of the variants.")]
+Seed = Annotated[int, typer.Option(help="Seed of the sample of pairs and of the variants.")]
 ShapeChoice = Annotated[
-    Literal["test", "train", "all"], typer.Option(help="Whose pairs: those of which shapes.")
+    Literal["test", "train", "all"], typer.Option(help="Which shapes to form pairs of.")
 ]
 VariantChoice = Annotated[
     list[str] | None,
@@ -73,7 +75,8 @@ MapFolder = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Measure these maps, A__B.npz with map_12, A__B.npy or A__B.txt, from 0.",
+        help="Measure the maps in this folder: A__B.npz with map_12, A__B.npy or A__B.txt,"
+        " vertices counted from 0.",
     ),
 ]
 
@@ -103,11 +106,11 @@ def benchmark(
 ) -> None:
     """Measure a method on the pairs of a collection, as published tables do and more strictly.
 
-    By default `finsler match` without training; with `--model` a network, with `--maps` anybody's
-    maps. Every shape is described once and every pair measured once: what is in the folder already
-    is kept, and a pair that fails stops none of the others; the exit code is 1 then. The folder
-    gets results.json, table.md, pairs.csv, report.html with curves and the worst pairs, and a file
-    for each pair with its map and errors.
+    The method is `finsler match` without training by default, a network with `--model`, or
+    anybody's maps with `--maps`. Every shape is described once and every pair is measured once:
+    results that are already in the folder are kept. A pair that fails does not stop the others, but
+    the exit code is then 1. The folder gets results.json, table.md, pairs.csv, report.html with
+    curves and the worst pairs, and a file for each pair with its map and errors.
 
     Example: `finsler benchmark faust_r:data/FAUST_r --pairs 30 --seed 1 -o faust --variant plain
     --variant rotated`

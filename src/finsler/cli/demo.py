@@ -64,12 +64,13 @@ def demo(
 ) -> None:
     """Operators, spectra and distances on one shape, then correspondences learned from many.
 
-    The first part, some seconds, writes `shape.ply`, `operators.npz`, `spectrum.npz`,
+    The first part takes some seconds and writes `shape.ply`, `operators.npz`, `spectrum.npz`,
     `operators.png` (frames, heat at eight angles, eigenfunctions), `spectrum.png` and
-    `distances.png` (in a wind: there, back, their difference, and the shortest paths). The second,
-    some minutes, makes people, prepares them, trains two networks and matches people they have not
-    seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
-    `summary.json` has the figures of both, and `report.html` shows everything in one page.
+    `distances.png` (in a wind: there, back, their difference, and the shortest paths). The second
+    takes some minutes: it makes people, prepares them, trains two networks and matches people that
+    they have not seen. It needs torch, and writes `store/`, `runs/`, `table.md`, `curves.png` and
+    `correspondence.png`. `summary.json` has the figures of both parts, and `report.html` shows
+    everything on one page.
     """
     require_outputs([out / name for name in _FILES], overwrite=overwrite)
     require_matplotlib()

@@ -55,11 +55,13 @@ FirstMesh = Annotated[
     str,
     typer.Argument(
         metavar="A",
-        help="Mesh whose vertices look for a partner; with --pairs a folder of meshes or a"
+        help="Mesh whose vertices are sent to B; with --pairs a folder of meshes or a"
         " collection, e.g. faust_r:PATH.",
     ),
 ]
-SecondMesh = Annotated[Path | None, typer.Argument(metavar="B", help="Mesh that they find it on.")]
+SecondMesh = Annotated[
+    Path | None, typer.Argument(metavar="B", help="Mesh on which the partners are.")
+]
 PairChoice = Annotated[
     str | None,
     typer.Option(
