@@ -20,6 +20,8 @@ _NEAREST, _CLAMP = 9728, 33071
 _SAMPLER = {"magFilter": _NEAREST, "minFilter": _NEAREST, "wrapS": _CLAMP, "wrapT": _CLAMP}
 
 _FINISH = {"metallicFactor": 0.0, "roughnessFactor": 0.9}
+# The page's lamps are strong: light colours of vertices would all become white.
+_SHADE = {"baseColorFactor": [0.55, 0.55, 0.55, 1.0]}
 
 
 def colors_and_levels(panel: Panel) -> tuple[FloatArray, FloatArray]:
@@ -73,8 +75,8 @@ def _finished(tree: dict[str, Any]) -> None:
     tree["samplers"] = [_SAMPLER]
     for texture in tree.get("textures", ()):
         texture["sampler"] = 0
-    for material in tree.setdefault("materials", [{}]):
-        material.setdefault("pbrMetallicRoughness", {}).update(_FINISH)
+    for material in tree.setdefault("materials", [{"pbrMetallicRoughness": _SHADE}]):
+        material["pbrMetallicRoughness"] = material.get("pbrMetallicRoughness", {}) | _FINISH
         material["doubleSided"] = True
     for mesh in tree["meshes"]:
         for primitive in mesh["primitives"]:
