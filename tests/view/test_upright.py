@@ -55,6 +55,11 @@ def test_most_creatures_that_were_turned_at_random_are_upright():
     assert sum(upright) >= 9, upright
 
 
+@pytest.mark.parametrize("frequency", [8, 14])
+def test_round_shapes_stay_as_they_are_in_their_files(frequency):
+    assert stance_of(primitives.bumpy_sphere(frequency)).up.tolist() == [0.0, 1.0, 0.0]
+
+
 def test_odds_count_directions_that_are_nearly_one_as_one(creature):
     axes, chances = likely_ups(creature)
     best = axes[np.argmax(chances)]

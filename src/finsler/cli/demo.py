@@ -129,6 +129,8 @@ def _one_shape(
 ) -> tuple[dict[str, Any], list[Html]]:
     """Operators, spectra, distances and their pictures; the figures, and the page."""
     mesh = primitives.bumpy_sphere(frequency)
+    # A round shape has no way up of its own, and the wind and the target are meant for this one.
+    viewpoint = Viewpoint(viewpoint.up or "y", viewpoint.view)
     print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
     with working("operators"):
         frames = principal_frames(mesh)

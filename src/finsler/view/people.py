@@ -47,7 +47,7 @@ def draw_people(out: Path, learned: Learned, views: Sequence[View], viewpoint: V
         out / "correspondence.png",
         [[*truth, reference.fields["truth"]], matched, errors],
         camera=_camera([view.mesh for view in views], viewpoint),
-        title="Colour: partner on the reference, as its distance there from the left hand",
+        title="Colour: partner on the reference,\nas its distance there from the left hand",
         row_labels=("truth", "predicted", r"error / $\sqrt{\mathrm{area}}$"),
     )
 

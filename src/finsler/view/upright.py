@@ -32,6 +32,8 @@ _FLAT, _ROUND = 0.02, 1.2
 _ABOVE = 0.12
 # Directions whose cosine is above this are one way to stand.
 _SAME = 0.9
+# Less likely directions than this do not turn a shape off the axes of its file: round ones stay.
+_SURE = 0.5
 
 # Stances of meshes that still exist, by the axis that was said to be up.
 _known: WeakKeyDictionary[TriMesh, dict[str | None, Stance]] = WeakKeyDictionary()
@@ -176,6 +178,8 @@ def _new_stance(mesh: TriMesh, up: str | None) -> Stance:
         return Stance(AXES[1], _front(points, AXES[1]))
     axes, chances = likely
     best = axes[np.argmax(chances)]
+    if chances[axes @ best >= _SAME].sum() < _SURE:
+        best = AXES[np.argmax(chances[: len(AXES)])]
     others = float(chances[axes @ best < _SAME].sum())
     odds = (1.0 - others) / others if others > 0 else np.inf
     return Stance(best, _front(points, best), odds)
