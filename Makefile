@@ -41,6 +41,7 @@ package:
 	build/tools/bin/twine check --strict build/dist/*
 	$(PYTHON) -m venv build/empty
 	build/empty/bin/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS) build/dist/*.whl
+	build/empty/bin/finsler --version
 	cd build && empty/bin/finsler data synthesize quadruped dogs --train 1 --test 1 --poses 1 --vertices 800 --overwrite \
 	  && empty/bin/finsler match dogs/off/quadruped_i0*.off -k 60 -o map.npz --overwrite
 

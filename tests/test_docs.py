@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 import warnings
 from html.parser import HTMLParser
 from importlib import import_module
@@ -18,6 +19,9 @@ LAYERS += ["baselines.diffusion_net", "matching", "evaluation", "experiments", "
 LAYERS += ["compute.memory", "compute.cluster", "compute.batch"]
 LAYERS += [f"storage.{name}" for name in ("files", "npz", "json", "record", "schema", "hashing")]
 LAYERS += ["storage.outputs"]
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PAGES = ["index.md", "start.md", "omega.md", *(f"guides/{path.name}" for path in GUIDES)]
 
@@ -77,6 +81,31 @@ def test_what_is_fetched_is_there(site):
             local = address.split("?")[0].split("#")[0]
             if path.name != "404.html" and local and not local.startswith("data:"):
                 assert (path.parent / local).exists(), f"{path.name} shows {address}"
+
+
+def test_search_needs_no_server(site):
+    scripts = Resources((site / "index.html").read_text(encoding="utf-8")).fetched
+    assert "assets/iframe-worker.js" in scripts
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var ")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+def test_pages_opened_from_disk_can_be_searched(site):
+    playwright = pytest.importorskip("playwright.sync_api")
+    asked = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "gallery" / "index.html").as_uri())
+        page.locator(".md-search__input").first.click()
+        page.keyboard.type("geodesic_path")
+        found = page.locator(".md-search-result__link")
+        found.first.wait_for(timeout=60_000)
+        links = [link.get_attribute("href") for link in found.all()]
+        browser.close()
+    assert any("api/analysis.html" in link for link in links)
+    assert all(address.startswith(("file:", "data:")) for address in asked)
 
 
 def test_stars_of_formulas_are_kept(site):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from finsler.spec import *  # noqa: F403
     from finsler.view.notebook import *  # noqa: F403
 
-__version__ = "0.2.0"
+__version__: str
 
 # From the quickest to import to the slowest.
 _MODULES = (
@@ -46,6 +46,9 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         listed = [import_module(f"finsler.{path}").__all__ for path in _MODULES]
         return sorted(sum(listed, ["primitives"]))
+    if name == "__version__":
+        value = globals()[name] = _installed_version()
+        return value
     if name == "primitives":
         return import_module("finsler.mesh.primitives")
     if not name.startswith("_") and find_spec(f"finsler.{name}"):
@@ -56,6 +59,16 @@ def __getattr__(name: str) -> Any:
             value = globals()[name] = getattr(module, name)
             return value
     raise AttributeError(f"module 'finsler' has no attribute {name!r}")
+
+
+def _installed_version() -> str:
+    """From the tags of the repository, when the package was built; `0+unknown` if it never was."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("finsler")
+    except PackageNotFoundError:
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

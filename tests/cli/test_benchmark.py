@@ -63,6 +63,30 @@ def test_true_maps_have_no_error(finsler_command, fake, tmp_path):
     assert {row["outcome"] for row in rows_of(out).values()} == {"kept"}
 
 
+def test_the_worst_pairs_are_seen_from_the_chosen_side(finsler_command, fake, tmp_path):
+    maps = ("--maps", tmp_path / "maps", "--pairs", 1, "-j", 1)
+
+    def drawn(name, *options):
+        out = tmp_path / name
+        code, _, err = finsler_command(
+            "benchmark", f"folder:{fake.folder}", *maps, "-o", out, *options
+        )
+        assert code == 0, err
+        page = (out / "report.html").read_text()
+        return json.loads(page.split('json">')[1].split("</script>")[0])
+
+    usual, behind = drawn("usual"), drawn("behind", "--view", "back", "--up", "-x")
+    assert usual["axes"][2][2] > 0.9 and behind["axes"][2][2] < -0.9
+    assert usual["meshes"] != behind["meshes"]
+    first, second = behind["views"]
+    assert ("plain", first["title"], second["title"]) in rows_of(tmp_path / "behind")
+    assert first["partners"] and first["partnerView"] == 1
+    code, _, err = finsler_command(
+        "benchmark", f"folder:{fake.folder}", "-o", tmp_path / "no", "--view", "inside"
+    )
+    assert code == 2 and "the view is 'inside'" in err and not (tmp_path / "no").exists()
+
+
 def test_bad_maps_fail_singly(finsler_command, fake, tmp_path):
     folder, out = tmp_path / "maps", tmp_path / "out"
     (folder / "a__b.npz").unlink()

@@ -11,6 +11,9 @@ from finsler.cli.main import app
 from finsler.data import Store
 from finsler.errors import InputError
 from finsler.experiments.people import QUICK
+from finsler.mesh import primitives
+from finsler.view.people import _camera as people_camera
+from finsler.view.upright import Viewpoint
 
 FIRST = {
     "shape.ply",
@@ -115,6 +118,25 @@ def test_without_torch_the_first_part_remains(tmp_path, monkeypatch):
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["first"] == "part" and "learning" not in summary
     assert {path.name for path in tmp_path.iterdir()} == {"summary.json", "report.html"}
+
+
+def test_pictures_are_taken_from_the_chosen_side(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(module, "_one_shape", lambda *given: seen.append(given[-1]) or ({}, []))
+    monkeypatch.setattr(module, "_people", lambda *given: seen.append(given[-1]) or ({}, []))
+    words = ["demo", "--up", "z", "--view", "back", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert seen == [Viewpoint("z", "back")] * 2
+
+
+def test_the_cameras_of_people_keep_one_scale_on_every_side():
+    mesh = primitives.ellipsoid(6)
+    front, back, chosen = (
+        people_camera([mesh, mesh], Viewpoint(*given))
+        for given in ((None, None), (None, "180,8"), ("x", None))
+    )
+    assert front.direction[2] > 0.9 and back.direction[2] < -0.9
+    assert front.radius == back.radius and chosen.up == (1.0, 0.0, 0.0)
 
 
 def test_what_is_missing_is_said_before_anything_is_computed(tmp_path, monkeypatch):

@@ -129,6 +129,18 @@ def test_match_shows_the_colours_of_partners_and_its_figures():
     assert list(views[0]["fields"]) == [*fields, "round trip / √area"]
 
 
+def test_a_match_is_seen_from_the_chosen_side():
+    mesh = finsler.primitives.bumpy_sphere(6)
+    found = match(mesh, mesh, k=40)
+
+    def drawn(*viewpoint):
+        page = "".join(match_blocks(mesh, mesh, found, viewpoint=Viewpoint(*viewpoint)))
+        return json.loads(page.split('json">')[1].split("</script>")[0])
+
+    assert drawn(None, "back")["axes"][2][2] < -0.9
+    assert drawn("x")["meshes"] != drawn("y")["meshes"]
+
+
 def test_the_figure_of_a_match_shows_partners_in_one_colour_and_what_is_worst(monkeypatch):
     mesh = finsler.primitives.bumpy_sphere(6)
     found = match(mesh, mesh, k=40)

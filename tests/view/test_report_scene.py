@@ -55,6 +55,14 @@ def test_arrays_come_back(ball):
     assert shown["fields"]["grey"] == {"marker": None}
 
 
+def test_a_view_says_which_side_is_seen_at_first(ball):
+    views = [View("v", {"grey": Panel(ball)})]
+    usual, behind, above = (content(scene(views, view=v)) for v in (None, "back", "0,89"))
+    assert usual["axes"][2][2] > 0.9 and behind["axes"][2][2] < -0.9 and above["axes"][2][1] > 0.9
+    # The meshes are turned as before; the view moves the camera alone.
+    assert usual["meshes"] == behind["meshes"] and behind["up"] == [0.0, 1.0, 0.0]
+
+
 def test_a_mesh_of_several_views_is_stored_once(ball):
     copy = TriMesh(ball.vertices, ball.faces)
     views = [

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from finsler.cli.options import viewpoint_of
 from finsler.data import make_creature
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, primitives
+from finsler.view.standing import likely_ups
 from finsler.view.upright import VIEWS, Viewpoint, pair_stances, stance_of
 
 POSES = {
@@ -43,6 +45,31 @@ def test_creatures_are_upright(creature, axis):
     assert abs(stance.front @ TURNS[axis][:, broad]) > 0.8
 
 
+def test_most_creatures_that_were_turned_at_random_are_upright():
+    upright = []
+    for species, pose in POSES.items():
+        mesh = make_creature(species, pose=pose, vertices=800).mesh
+        for turn in Rotation.random(6, np.random.default_rng(5)).as_matrix():
+            stance = stance_of(TriMesh(mesh.vertices @ turn.T, mesh.faces))
+            upright.append(stance.up @ turn[:, 1] > 0.85)
+    assert sum(upright) >= 9, upright
+
+
+@pytest.mark.parametrize("frequency", [8, 14])
+def test_round_shapes_stay_as_they_are_in_their_files(frequency):
+    assert stance_of(primitives.bumpy_sphere(frequency)).up.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_odds_count_directions_that_are_nearly_one_as_one(creature):
+    axes, chances = likely_ups(creature)
+    best = axes[np.argmax(chances)]
+    alike = axes @ best > 0.9
+    # The axis of the file and an axis of inertia, or a side that it lies on.
+    assert alike.sum() > 1 and chances.sum() == pytest.approx(1.0)
+    odds = chances[alike].sum() / chances[~alike].sum()
+    assert stance_of(creature).odds == pytest.approx(odds)
+
+
 def test_a_fine_mesh_stands_like_a_coarse_one(creature):
     fine, faces = creature.vertices, creature.faces
     for _ in range(2):
@@ -61,6 +88,8 @@ def test_flat_shapes_are_seen_straight_on():
         grid = np.roll(primitives.plane(8, 8).vertices, axis - 2, axis=1)
         camera = Viewpoint().camera(TriMesh(grid, primitives.plane(8, 8).faces))
         assert abs(camera.direction[axis]) == pytest.approx(1.0)
+        behind = Viewpoint(view="back").camera(TriMesh(grid, primitives.plane(8, 8).faces))
+        assert np.allclose(behind.direction, -np.asarray(camera.direction))
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])

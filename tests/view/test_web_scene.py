@@ -1,6 +1,7 @@
 """What the page shows, without a page: functions, colours, segments, and what a click means."""
 
 import io
+import json
 import threading
 
 import numpy as np
@@ -13,6 +14,7 @@ from finsler.mesh import primitives
 from finsler.spec import OperatorSpec
 from finsler.view.colors import GREY
 from finsler.view.panel import Panel, resolve_colors
+from finsler.view.surfaces import position_colors
 from finsler.view.upright import Viewpoint
 from finsler.view.web import Scene, Settings, Shown, functions
 from finsler.view.web.drawing import as_glb, colors_and_levels
@@ -212,10 +214,11 @@ def test_partners_have_one_colour_and_lines_between_them():
     send = np.random.default_rng(0).permutation(MESH.n_vertices)
     send[10] = -1
     scene = Scene(MESH, MESH, map_12=send)
-    first, second = (vertex_colors(p) for p in scene.panels(Settings(shown=Shown.partners)))
+    first, second = (p.colors for p in scene.panels(Settings(shown=Shown.partners)))
     known = send >= 0
     assert np.array_equal(first[known], second[send[known]]) and np.array_equal(first[10], GREY)
-    assert len(np.unique(second, axis=0)) > 50
+    # The colours of `match --figure`, which tell left from right.
+    assert np.array_equal(second, position_colors(MESH))
     lines = scene.lines(selected=(20, send[20]))
     assert np.allclose(lines[0, 0], scene.to_page(0, MESH.vertices[20]))
     assert np.allclose(lines[0, 1], scene.to_page(1, MESH.vertices[send[20]]))
@@ -294,6 +297,22 @@ def test_a_drawing_holds_the_mesh_and_where_its_colours_are():
     assert np.abs(image[0] / 255.0 - table).max() < 0.003
     assert b'"NORMAL"' in content
     assert b'"magFilter":9728' in content and b'"wrapS":33071' in content
+
+
+def test_a_drawing_holds_the_colours_of_vertices_as_amounts_of_light():
+    colors = np.tile([1.0, 0.5, 0.02], (MESH.n_vertices, 1))
+    colors[7] = [0.0, 0.25, 1.0]
+    content = as_glb(Panel(MESH, colors=colors), MESH.vertices)
+    length = int.from_bytes(content[12:16], "little")
+    tree, data = json.loads(content[20 : 20 + length]), content[28 + length :]
+    accessor = tree["accessors"][tree["meshes"][0]["primitives"][0]["attributes"]["COLOR_0"]]
+    start = tree["bufferViews"][accessor["bufferView"]]["byteOffset"]
+    stored = np.frombuffer(data, np.uint8, 4 * MESH.n_vertices, start).reshape(-1, 4)
+    assert accessor["normalized"] and (stored[:, 3] == 255).all()
+    # The curve of IEC 61966-2-1: half the signal is 0.214 of the light, a quarter is 0.0509.
+    assert np.abs(stored[0, :3] - 255.0 * np.array([1.0, 0.21404, 0.02 / 12.92])).max() < 0.51
+    assert np.abs(stored[7, :3] - 255.0 * np.array([0.0, 0.05088, 1.0])).max() < 0.51
+    assert b'"metallicFactor":0.0' in content and b'"doubleSided":true' in content
 
 
 def test_the_worker_drops_what_is_overtaken_and_survives_what_fails(capsys):

@@ -15,7 +15,7 @@ from finsler.cli.batch import compute_rows
 from finsler.cli.cluster_options import WorkerOptions, say, say_failed, say_notes
 from finsler.cli.collection_options import CollectionName
 from finsler.cli.match import BasisSize, Model, Partial, Refine, require_network
-from finsler.cli.options import AsJson, Theta, operator_options, with_options
+from finsler.cli.options import AsJson, Theta, camera_options, operator_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.batch import Row, require_own_folder, write_rows
 from finsler.compute.cluster import Workers
@@ -44,6 +44,7 @@ from finsler.storage.files import is_local, lasting_location, location, shared_f
 from finsler.storage.npz import read_npz
 from finsler.storage.outputs import marked_markdown
 from finsler.storage.record import record
+from finsler.view.upright import Viewpoint
 
 _TABLE = "pairs.csv"
 # Pairs that the page draws.
@@ -51,15 +52,17 @@ _WORST = 3
 
 Out = Annotated[
     str,
-    typer.Option("--out", "-o", metavar="FOLDER", help="Results and report; or s3://..."),
+    typer.Option(
+        "--out", "-o", metavar="FOLDER", help="Folder for results and report; or s3://..."
+    ),
 ]
 PairCount = Annotated[
     str,
-    typer.Option(metavar="all|N", help="All ordered pairs, or so many of two different shapes."),
+    typer.Option(metavar="all|N", help="All ordered pairs, or N pairs of two different shapes."),
 ]
-Seed = Annotated[int, typer.Option(help="Of the sample of pairs, and of the variants.")]
+Seed = Annotated[int, typer.Option(help="Seed of the sample of pairs and of the variants.")]
 ShapeChoice = Annotated[
-    Literal["test", "train", "all"], typer.Option(help="Whose pairs: those of which shapes.")
+    Literal["test", "train", "all"], typer.Option(help="Which shapes to form pairs of.")
 ]
 VariantChoice = Annotated[
     list[str] | None,
@@ -72,12 +75,15 @@ MapFolder = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Measure these maps, A__B.npz with map_12, A__B.npy or A__B.txt, from 0.",
+        help="Measure the maps in this folder: A__B.npz with map_12, A__B.npy or A__B.txt,"
+        " vertices counted from 0.",
     ),
 ]
 
 
-@with_options(spec=partial(operator_options, alpha=1.0), workers=WorkerOptions)
+@with_options(
+    spec=partial(operator_options, alpha=1.0), viewpoint=camera_options, workers=WorkerOptions
+)
 def benchmark(
     collection: CollectionName,
     *,
@@ -93,17 +99,18 @@ def benchmark(
     partial_shape: Partial = False,
     spec: OperatorSpec,
     theta: Theta = 0.0,
+    viewpoint: Viewpoint,
     workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure a method on the pairs of a collection, as published tables do and more strictly.
 
-    By default `finsler match` with the model in the box; `--model` takes another or a network,
-    `--maps` anybody's maps. Every shape is described once and every pair measured once: what is in
-    the folder already is kept, and a pair that fails stops none of the others; the exit code is 1
-    then. The folder gets results.json, table.md, pairs.csv, report.html with curves and the worst
-    pairs, and a file for each pair with its map and errors.
+    The method is `finsler match` with the model in the box by default, another model or a network
+    with `--model`, or anybody's maps with `--maps`. Every shape is described once and every pair is
+    measured once: results that are already in the folder are kept. A pair that fails does not stop
+    the others, but the exit code is then 1. The folder gets results.json, table.md, pairs.csv,
+    report.html with curves and the worst pairs, and a file for each pair with its map and errors.
 
     Example: `finsler benchmark faust_r:data/FAUST_r --pairs 30 --seed 1 -o faust --variant plain
     --variant rotated`
@@ -138,7 +145,7 @@ def benchmark(
         "complete": trials[0].sample.complete,
         "variants": {t.variant: _words(t.variant) for t in trials},
     }
-    _write(out, about, trials, rows, summaries)
+    _write(out, about, trials, rows, summaries, viewpoint)
     _finish(out, about, rows, summaries, as_json=as_json)
 
 
@@ -194,6 +201,7 @@ def _write(
     trials: Sequence[Trial],
     rows: Sequence[Row],
     summaries: Sequence[PairSummary],
+    viewpoint: Viewpoint,
 ) -> None:
     """results.json, table.md, pairs.csv and report.html."""
     published = published_for(about["collection"])
@@ -207,7 +215,8 @@ def _write(
     from finsler.view.report.benchmark import benchmark_blocks
 
     worst = _worst(out, {trial.variant: trial for trial in trials}, rows)
-    blocks = benchmark_blocks(_title(about, summaries), summaries, rows, published, worst)
+    title = _title(about, summaries)
+    blocks = benchmark_blocks(title, summaries, rows, published, worst, viewpoint)
     reports.write(
         base / reports.NAME, f"{about['method']} on {about['collection']}", blocks, about["config"]
     )
@@ -239,9 +248,10 @@ def _worst(out: str, trials: dict[str, Trial], rows: Sequence[Row]) -> list[Any]
             f"{row['shape_1']} to {row['shape_2']}, {row['variant']}: mean error × 100"
             f" {100 * row['error_strict']:.1f} (strict)"
         )
-        first, second = trial.shape(row["shape_1"], False), trial.shape(row["shape_2"], True)
+        names = (row["shape_1"], row["shape_2"])
+        first, second = trial.shape(names[0], False), trial.shape(names[1], True)
         map_12 = read_npz(f"{out}/{row['file']}", ("map_12",))["map_12"]
-        pairs.append(DrawnPair(title, first.mesh, second.mesh, map_12))
+        pairs.append(DrawnPair(title, names, first.mesh, second.mesh, map_12))
     return pairs
 
 

@@ -36,28 +36,28 @@ Scheduler = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", help="Processes on this machine; by default one a core."),
+    typer.Option("--jobs", "-j", help="Processes on this machine; by default one per core."),
 ]
 Retries = Annotated[
     int,
     typer.Option(
-        help="How often a task is tried again when its worker is lost or a file out of reach."
+        help="How often a task is tried again when its worker is lost or a file cannot be reached."
     ),
 ]
 WorkerMemory = Annotated[
     float | None,
     typer.Option(
         metavar="GIB",
-        help="Memory of each process on this machine; one that takes more is ended and its task"
-        " tried again. [default: an equal share of all]",
+        help="Memory of each process on this machine; a process that takes more is stopped"
+        " and its task tried again. [default: an equal share of all]",
     ),
 ]
 
 Bundle = Annotated[
     int,
     typer.Option(
-        help="Tasks that a worker is sent at a time; more than 1 where a scheduler has hundreds of"
-        " workers."
+        help="Tasks sent to a worker at a time; more than 1 helps where a scheduler has"
+        " hundreds of workers."
     ),
 ]
 

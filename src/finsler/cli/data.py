@@ -33,7 +33,10 @@ data = typer.Typer(
 
 
 EmptyFolder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Folder to write; made if missing, must be empty.")
+    Path,
+    typer.Argument(
+        metavar="FOLDER", help="Folder to write to; made if missing, otherwise it must be empty."
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 
@@ -41,7 +44,8 @@ Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 @data.command("check")
 def check(
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="Folder of a data set, or the one around it.")
+        Path,
+        typer.Argument(metavar="PATH", help="Folder of a data set, or a folder of such folders."),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -76,14 +80,20 @@ def make_partial(
     folder: EmptyFolder,
     kind: Annotated[
         Literal["cuts", "holes"],
-        typer.Option(help="cuts: cut by a plane; holes: leave out discs."),
+        typer.Option(help="cuts: cut off by a plane; holes: discs taken out."),
     ] = "cuts",
-    per_shape: Annotated[int, typer.Option(help="Partial shapes of each full one.", min=1)] = 1,
+    per_shape: Annotated[
+        int, typer.Option(help="Number of partial shapes made from each full one.", min=1)
+    ] = 1,
     share: Annotated[
         tuple[float, float],
-        typer.Option(help="Smallest and largest share of the area to keep.", metavar="LOW HIGH"),
+        typer.Option(
+            help="Smallest and largest share of the area that is kept.", metavar="LOW HIGH"
+        ),
     ] = (0.4, 0.8),
-    discs: Annotated[int, typer.Option(help="With holes: how many in each shape.", min=1)] = 12,
+    discs: Annotated[
+        int, typer.Option(help="With holes: number of holes in each shape.", min=1)
+    ] = 12,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -149,7 +159,8 @@ def synthesize(
         Path,
         typer.Argument(
             metavar="FOLDER|FILE.npz",
-            help="Folder to write, made if missing, must be empty; or one packed file.",
+            help="Folder to write to, made if missing, otherwise it must be empty; or one"
+            " packed file.",
         ),
     ],
     train: Annotated[int, typer.Option(help="Shapes to train on.", min=1)] = 80,

@@ -14,7 +14,7 @@ from finsler.analysis import heat_kernel, spectrum
 from finsler.analysis.distance_fields import DistanceField, distance_fields
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
-from finsler.cli.options import wind_metric, working
+from finsler.cli.options import camera_options, wind_metric, with_options, working
 from finsler.cli.results import Overwrite
 from finsler.frames import FaceFrames, principal_frames
 from finsler.mesh import TriMesh, primitives, write_mesh
@@ -53,20 +53,24 @@ Frequency = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Learn from a few tiny shapes, in seconds.")]
 
 
+@with_options(viewpoint=camera_options)
 def demo(
+    *,
     out: Out = Path("demo"),
     frequency: Frequency = 22,
     quick: Quick = False,
+    viewpoint: Viewpoint,
     overwrite: Overwrite = False,
 ) -> None:
     """Operators, spectra and distances on one shape, then correspondences learned from many.
 
-    The first part, some seconds, writes `shape.ply`, `operators.npz`, `spectrum.npz`,
+    The first part takes some seconds and writes `shape.ply`, `operators.npz`, `spectrum.npz`,
     `operators.png` (frames, heat at eight angles, eigenfunctions), `spectrum.png` and
-    `distances.png` (in a wind: there, back, their difference, and the shortest paths). The second,
-    some minutes, makes people, prepares them, trains two networks and matches people they have not
-    seen: `store/`, `runs/`, `table.md`, `curves.png`, `correspondence.png`. It needs torch.
-    `summary.json` has the figures of both, and `report.html` shows everything in one page.
+    `distances.png` (in a wind: there, back, their difference, and the shortest paths). The second
+    takes some minutes: it makes people, prepares them, trains two networks and matches people that
+    they have not seen. It needs torch, and writes `store/`, `runs/`, `table.md`, `curves.png` and
+    `correspondence.png`. `summary.json` has the figures of both parts, and `report.html` shows
+    everything on one page.
     """
     require_outputs([out / name for name in _FILES], overwrite=overwrite)
     require_matplotlib()
@@ -75,17 +79,17 @@ def demo(
         print("learning   is left out, as it needs torch: pip install 'finsler[learn]'")
     out.mkdir(parents=True, exist_ok=True)
     config = {"shape": "bumpy_sphere", "frequency": frequency, "alpha": 10.0, "tau": 0.1, "k": 300}
-    figures, blocks = _one_shape(out, frequency, config)
+    figures, blocks = _one_shape(out, frequency, config, viewpoint)
     summary = {**json.loads(record(config)), **figures}
     if learns:
-        summary["learning"], learned = _people(out, quick)
+        summary["learning"], learned = _people(out, quick, viewpoint)
         blocks += learned
     write_bytes(out / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
     report = reports.write(out / reports.NAME, "finsler demo", blocks, config)
     print(f"Wrote {out}: open {report} in a browser, or look at the pictures there")
 
 
-def _people(out: Path, quick: bool) -> tuple[dict[str, Any], list[Html]]:
+def _people(out: Path, quick: bool, viewpoint: Viewpoint) -> tuple[dict[str, Any], list[Html]]:
     """Learn from synthetic people; the figures and the page. Needs torch."""
     from finsler.experiments import Trial
     from finsler.experiments.people import FULL, QUICK, learn_people
@@ -116,15 +120,17 @@ def _people(out: Path, quick: bool) -> tuple[dict[str, Any], list[Html]]:
     write_bytes(out / "table.md", marked_markdown(learned.table()).encode())
     views = people_views(learned)
     with working("figures"):
-        draw_people(out, learned, views)
-    return learned.summary(), people_blocks(learned, views)
+        draw_people(out, learned, views, viewpoint)
+    return learned.summary(), people_blocks(learned, views, viewpoint)
 
 
 def _one_shape(
-    out: Path, frequency: int, config: dict[str, Any]
+    out: Path, frequency: int, config: dict[str, Any], viewpoint: Viewpoint
 ) -> tuple[dict[str, Any], list[Html]]:
     """Operators, spectra, distances and their pictures; the figures, and the page."""
     mesh = primitives.bumpy_sphere(frequency)
+    # A round shape has no way up of its own, and the wind and the target are meant for this one.
+    viewpoint = Viewpoint(viewpoint.up or "y", viewpoint.view)
     print(f"shape      {mesh.n_vertices:,} vertices, {mesh.n_faces:,} faces")
     with working("operators"):
         frames = principal_frames(mesh)
@@ -137,7 +143,7 @@ def _one_shape(
     comparison = _what_omega_does(mesh, frames)
     for line in comparison["sentences"]:
         print(line)
-    fields = _there_and_back(mesh)
+    fields = _there_and_back(mesh, viewpoint)
     there, back = (field.path.length for field in fields if field.path is not None)
     print(f"distance   in a wind: {there:.3g} there, {back:.3g} back")
 
@@ -146,17 +152,19 @@ def _one_shape(
     first = spectra[0]
     arrays = {"eigenvalues": first.eigenvalues, "eigenvectors": first.eigenvectors}
     write_npz(out / "spectrum.npz", {**arrays, "mass": stack.mass}, config)
-    source = Viewpoint().nearest(mesh)
+    source = viewpoint.nearest(mesh)
     time = 2.5e-3 * float(stack.mass.sum())
     angles = [round(180.0 * float(theta) / np.pi, 1) for theta in stack.theta]
     kernels = {a: heat_kernel(s, time, source) for a, s in zip(angles, spectra, strict=True)}
     curves = {"LBO": spectrum(lbo(mesh), 60).eigenvalues}
     curves |= {f"FLBO, θ = {angles[i]:g}°": spectra[i].eigenvalues[:60] for i in (0, 2, 4)}
     with working("figures"):
-        draw_shape(out / "operators.png", mesh, frames, first.eigenvectors, kernels)
+        vectors = first.eigenvectors
+        draw_shape(out / "operators.png", mesh, frames, vectors, kernels, viewpoint)
         plot_spectrum(out / "spectrum.png", curves)
-        save_figure(out / "distances.png", [field_panels(fields)], camera=field_camera(fields))
-    blocks = shape_blocks(mesh, kernels, spectra, curves, fields, source)
+        camera = field_camera(fields, viewpoint)
+        save_figure(out / "distances.png", [field_panels(fields)], camera=camera)
+    blocks = shape_blocks(mesh, kernels, spectra, curves, fields, viewpoint)
     summary = {
         "eigenvalues": first.eigenvalues[:20].tolist(),
         "omega": {key: value for key, value in comparison.items() if key != "sentences"},
@@ -186,11 +194,11 @@ def _what_omega_does(mesh: TriMesh, frames: FaceFrames) -> dict[str, Any]:
     }
 
 
-def _there_and_back(mesh: TriMesh) -> list[DistanceField]:
+def _there_and_back(mesh: TriMesh, viewpoint: Viewpoint) -> list[DistanceField]:
     """From the vertex nearest the viewer against the wind to the upper left, and back with it."""
     target = int(np.argmin(mesh.vertices @ [1.0, -0.7, -0.4]))
     metric = wind_metric(mesh, _WIND)
-    return distance_fields(metric, [Viewpoint().nearest(mesh)], both=True, target=target)
+    return distance_fields(metric, [viewpoint.nearest(mesh)], both=True, target=target)
 
 
 def _list(values: Any) -> str:

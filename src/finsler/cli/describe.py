@@ -60,14 +60,14 @@ Radius = Annotated[
 ]
 Bins = Annotated[
     int | None,
-    typer.Option(help=f"shot: 32 (bins + 1) values a vertex. [default: {_DEFAULTS.bins}]"),
+    typer.Option(help=f"shot: 32 (bins + 1) values for each vertex. [default: {_DEFAULTS.bins}]"),
 ]
 AsReleased = Annotated[
     bool,
     typer.Option(
         "--as-released",
         help="shot: with the peculiarities of the C++ code in circulation, to compare with"
-        " descriptors made by it.",
+        " its descriptors.",
     ),
 ]
 Angles = Annotated[
@@ -90,7 +90,8 @@ Out = Annotated[
         "--out",
         "-o",
         metavar="FILE",
-        help="Write the descriptors to this .npz; of many meshes to this folder, or s3://...",
+        help="Write the descriptors to this .npz file; for many meshes, to this folder, or"
+        " s3://...",
     ),
 ]
 
@@ -114,13 +115,13 @@ def describe(
 ) -> None:
     """Describe each vertex of a mesh, or of many, by a row of numbers.
 
-    SHOT sees the surface within a ball and does not change when the shape is moved; signatures see
-    all of it and do not change when it bends without stretching, except through their operator. A
-    vertex with fewer than five neighbours in the ball gets a row of zeros.
+    SHOT looks at the surface within a ball, and does not change when the shape is moved. Signatures
+    look at all of the surface, and do not change when it bends without stretching, except through
+    their operator. A vertex with fewer than five neighbours in the ball gets a row of zeros.
 
-    Of many meshes each gets a file, and meshes.csv lists them all with seconds, errors and defects.
-    What is there already is not computed again; a mesh that fails stops none of the others, and the
-    exit code is 1.
+    Given many meshes, it writes a file for each, and meshes.csv lists them all with seconds, errors
+    and defects. Files that exist are not computed again; a mesh that fails does not stop the
+    others, but the exit code is then 1.
 
     Example: `finsler describe cat.off --descriptor shot --radius 0.09 -o cat_shot.npz`, or many
     `finsler describe scans/*.ply -o described`

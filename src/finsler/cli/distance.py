@@ -62,9 +62,11 @@ _OPTIONS = {
 _OWNERS = {name: kind for kind, names in _OPTIONS.items() for name in names}
 
 Reverse = Annotated[
-    bool, typer.Option("--reverse", help="The way to the sources instead of from them.")
+    bool, typer.Option("--reverse", help="Distances to the sources instead of from them.")
 ]
-Both = Annotated[bool, typer.Option("--both", help="Both ways, and the first less the second.")]
+Both = Annotated[
+    bool, typer.Option("--both", help="Both ways, and their difference: there less back.")
+]
 Metric = Annotated[
     Literal["wind", "curvature", "isotropic"] | None,
     typer.Option(
@@ -77,13 +79,15 @@ Wind = Annotated[
     tuple[float, float, float],
     typer.Option(
         metavar="X Y Z",
-        help="One vector for the whole surface, which feels its tangential part; slower than"
-        " the traveller, whose speed is 1.",
+        help="One vector for the whole surface, of which the tangential part counts; it must"
+        " be slower than the traveller, whose speed is 1.",
     ),
 ]
 Alpha = Annotated[
     float,
-    typer.Option(help="Anisotropy: steps along the direction of ω cost √(1 + alpha) times."),
+    typer.Option(
+        help="Anisotropy: steps along the direction of ω cost √(1 + alpha) times as much."
+    ),
 ]
 Tau = Annotated[
     float,
@@ -102,11 +106,16 @@ MethodChoice = Annotated[
 ]
 PathTo = Annotated[
     int | None,
-    typer.Option(metavar="VERTEX", help="Trace a shortest path between here and the sources."),
+    typer.Option(
+        metavar="VERTEX", help="Trace a shortest path between this vertex and the sources."
+    ),
 ]
 Animation = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write an animated .gif of the front; with --both, of two."),
+    typer.Option(
+        metavar="FILE",
+        help="Write an animated .gif of the advancing front; with --both, of both fronts.",
+    ),
 ]
 
 
@@ -142,11 +151,12 @@ def distance(
 
     The default metric is a wind of half the traveller's speed along the x axis: downwind is quick,
     upwind slow, and distance is the time of travel. With --metric curvature, ω needs a sign, but
-    principal curvature gives lines only: neighbouring faces are made to agree where they can, so
-    that the sign is arbitrary and jumps across seams.
+    principal curvature only gives lines: neighbouring faces are made to agree where they can, so
+    the sign is arbitrary and jumps across seams.
 
     Files hold `distance`, with --both also `distance_back` and `asymmetry`, their difference; .npz
-    also the corners `path` and `path_back`. Without a source on a part, it is infinite and grey.
+    also the corners `path` and `path_back`. On a part without a source, the distance is infinite,
+    drawn grey.
 
     Example: `finsler distance cat.off --wind 0 0.6 0 --both --path-to 400 --figure cat.png`
     """

@@ -76,8 +76,8 @@ Distances = Annotated[
     DistanceMethod,
     typer.Option(
         help="fmm: fast marching; heat: twice as fast, but one edge comes out an eighth too"
-        " short, so that the share within 0.01 is too high; exact: on the polyhedron, 50 times"
-        " as slow."
+        " short, so that the share within 0.01 is too high; exact: exact on the"
+        " polyhedron, and 50 times slower."
     ),
 ]
 CacheFolder = Annotated[
@@ -88,8 +88,8 @@ MatrixMemory = Annotated[
     float,
     typer.Option(
         metavar="GIB",
-        help="Memory for the matrix of distances; where it needs more, rows are computed as they"
-        " are needed and not kept.",
+        help="Memory for the matrix of distances; if it needs more, rows are computed when"
+        " they are needed, and not kept.",
     ),
 ]
 JsonFile = Annotated[
@@ -132,12 +132,13 @@ def evaluate(
 ) -> None:
     """Score predicted correspondences by the Princeton protocol.
 
-    For each vertex: the geodesic distance on the reference shape between the predicted and the true
-    vertex. Given are the share of exact matches, the share within 0.01, the mean times 100, and the
-    area under the cumulative curve over 0..0.25; on the vertices whose truth is given, and on all.
-    With several files also half of the width of Student's 95% interval over the runs. Distances are
-    what takes time: they are spread over the processes of `--jobs` or the workers of `--scheduler`.
-    With `--skip-failed` shapes that cannot be read are listed at the end, and the exit code is 1.
+    The error of a vertex is the geodesic distance on the reference shape between the predicted and
+    the true vertex. The answer gives the share of exact matches, the share within 0.01, the mean
+    times 100, and the area under the cumulative curve over 0..0.25, for the vertices with ground
+    truth and for all. With several files, it also gives half the width of Student's 95% interval
+    over the runs. Distances take most of the time: they are spread over the processes of `--jobs`
+    or the workers of `--scheduler`. With `--skip-failed`, shapes that cannot be read are listed at
+    the end, and the exit code is 1.
 
     Example: `finsler evaluate seed1.npz seed2.npz --collection faust_r:FAUST_r --table results.md`,
     or `finsler evaluate runs/first/last.safetensors --store store --collection faust_r:FAUST_r`

@@ -63,15 +63,15 @@ Times = Annotated[
     typer.Option(
         "--time",
         "-t",
-        help="Time as a share of the surface's area, may be repeated; by default 0.0025, 0.01 and"
-        " 0.04.",
+        help="Time as a share of the surface's area; may be given several times. By default"
+        " 0.0025, 0.01 and 0.04.",
     ),
 ]
 MethodChoice = Annotated[
     Literal["implicit", "spectral"] | None,
     typer.Option(
-        help="implicit: Euler steps, for any time; spectral: exact in time, but -k eigenpairs"
-        " only. By default implicit, or spectral with --finsler-source."
+        help="implicit: Euler steps, for any time; spectral: exact in time, but with -k"
+        " eigenpairs only. By default implicit, or spectral with --finsler-source."
     ),
 ]
 Steps = Annotated[int, typer.Option(help="Implicit steps for each time.")]
@@ -94,8 +94,8 @@ Animation = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write an animated .gif from the smallest to the largest --time (from a hundredth of"
-        " it where only one is given), evenly spaced in the logarithm.",
+        help="Write an animated .gif from the smallest to the largest --time (from a"
+        " hundredth of it if only one is given), in equal steps of the logarithm.",
     ),
 ]
 
@@ -128,8 +128,8 @@ def heat(
 
     The surface is measured with its own area as the unit: times are shares of it, and the heat u
     has mean 1 (or --amount), which is where it ends on a connected surface. Units of the file do
-    not matter. Each picture has its own range of colours, from 0 to the hottest point, or around 0
-    where it is cold somewhere; an animation has one, that of its last picture.
+    not matter. Each picture has its own range of colours, from 0 to the hottest point, or symmetric
+    about 0 if u is negative somewhere; an animation has one range, that of its last picture.
 
     Example: `finsler heat cat.off --source 120 -t 0.001 -t 0.01 --operator albo --animate cat.gif`
     """

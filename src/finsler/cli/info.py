@@ -45,7 +45,7 @@ def info(
     """Report the size, topology and defects of a mesh, and repair it if asked.
 
     Every defect is listed with what it does to results and how to remove it. With `--repair` the
-    repaired mesh is written to OUT, and its changes are counted.
+    repaired mesh is written to OUT, and every change is counted.
 
     Example: `finsler info cat.off --repair cat_repaired.ply`
     """

@@ -57,8 +57,8 @@ Filter = Annotated[
 Angles = Annotated[
     list[float] | None,
     typer.Option(
-        help="Angle in degrees, may be repeated; by default 0 and 67.5, for directed operators 0,"
-        " 90, 180 and 270 from forwards."
+        help="Angle in degrees; may be given several times. By default 0 and 67.5; for"
+        " directed operators 0, 90, 180 and 270, from forwards."
     ),
 ]
 Eigenpairs = Annotated[
@@ -95,7 +95,7 @@ def kernel(
     rings of vertices; with -k it spans the first k eigenvalues only, and the kernel becomes wider.
     Values have the unit 1/area.
 
-    A directed operator has one-sided kernels, and no eigenpairs are used for them.
+    The kernels of directed operators are one-sided, and are computed without eigenpairs.
 
     Example: `finsler kernel cat.off --vertex 120 --theta 0 --theta 67.5 --figure kernel.png`, or
     `finsler kernel cat.off --operator directed --filter heat:0.01 --figure directed.png`

@@ -21,8 +21,8 @@ SolverChoice = Annotated[
     Solver,
     typer.Option(
         "--solver",
-        help="direct: factorise the matrix; iterative: slower, in less memory; auto: direct where"
-        " that is predicted to fit into memory.",
+        help="direct: factorise the matrix; iterative: slower, with less memory; auto:"
+        " direct if that is predicted to fit into memory.",
     ),
 ]
 MemoryLimit = Annotated[
@@ -31,7 +31,7 @@ MemoryLimit = Annotated[
         "--memory",
         metavar="GIB",
         callback=_state,
-        help="Memory in GiB that may be used; by default what is free. Work that is predicted to"
+        help="Memory in GiB that may be used; by default all that is free. Work predicted to"
         " need more is refused before it starts.",
     ),
 ]

@@ -14,7 +14,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finsler import __version__
 from finsler.errors import ConvergenceError, InputError
 from finsler.storage.outputs import written_by
 
@@ -102,6 +101,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from finsler import __version__
+
         print(f"finsler {__version__}")
         raise typer.Exit
 

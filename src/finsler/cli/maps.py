@@ -27,7 +27,7 @@ Tune = Annotated[
 ]
 ReadOut = Annotated[
     Literal["auto", "features", "spectral", "zoomed", "joint"],
-    typer.Option(help="Which maps are written; auto: of least energy, for each pair its own."),
+    typer.Option(help="Which maps are written; auto: for each pair, the one of least energy."),
 ]
 Out = Annotated[
     Path | None,
@@ -52,7 +52,7 @@ def maps(
 
     The network describes each shape once; maps are read from its features in several ways, without
     the refinement of `finsler match`. Errors are mean distances along edges to the true vertex, in
-    hundredths of √area, at up to 1,000 vertices a pair; a pair above 8 counts as failed.
+    hundredths of √area, at up to 1,000 vertices of each pair; a pair above 8 counts as failed.
 
     Example: `finsler maps runs/maps/last.safetensors store --out maps`
     """

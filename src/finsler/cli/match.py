@@ -55,11 +55,13 @@ FirstMesh = Annotated[
     str,
     typer.Argument(
         metavar="A",
-        help="Mesh whose vertices look for a partner; with --pairs a folder of meshes or a"
+        help="Mesh whose vertices are sent to B; with --pairs a folder of meshes or a"
         " collection, e.g. faust_r:PATH.",
     ),
 ]
-SecondMesh = Annotated[Path | None, typer.Argument(metavar="B", help="Mesh that they find it on.")]
+SecondMesh = Annotated[
+    Path | None, typer.Argument(metavar="B", help="Mesh on which the partners are.")
+]
 PairChoice = Annotated[
     str | None,
     typer.Option(
@@ -270,7 +272,9 @@ def _match_two(
             )
         written.append(files.figure)
     if files.report is not None:
-        blocks = match_blocks(mesh_1, mesh_2, result, names=names, seconds=seconds)
+        blocks = match_blocks(
+            mesh_1, mesh_2, result, names=names, seconds=seconds, viewpoint=files.viewpoint
+        )
         written.append(reports.write(files.report, " → ".join(names), blocks, config))
     about = {**report_of(result), "files": [str(path) for path in written], "config": config}
     if as_json:

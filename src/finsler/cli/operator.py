@@ -61,12 +61,12 @@ def operator(
 ) -> None:
     """Write the operators of a mesh at several angles: by default Finsler-Laplace-Beltrami.
 
-    Stiffness matrices are symmetric and positive semidefinite (libigl's sign, times -1), the mass
-    is lumped, the operator is mass⁻¹ stiffness. `--tau 0` gives the anisotropic Laplacian,
+    Stiffness matrices are symmetric and positive semidefinite (the opposite of libigl's sign), the
+    mass is lumped, and the operator is mass⁻¹ stiffness. `--tau 0` gives the anisotropic Laplacian,
     `--alpha 0 --tau 0 --angles 1` the cotangent Laplacian.
 
-    Strong anisotropy makes weights negative, whose share is reported. `--delaunay` removes them,
-    for one angle at a time (`--theta`): each angle then has triangles, and a pattern, of its own.
+    Strong anisotropy makes some weights negative; their share is reported. `--delaunay` removes
+    them, for one angle at a time (`--theta`), as each angle then needs triangles of its own.
 
     Directed operators have a drift as well, a skew matrix that is added to the stiffness.
 

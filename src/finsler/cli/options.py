@@ -37,16 +37,17 @@ Alpha = Annotated[
 Tau = Annotated[
     float,
     typer.Option(
-        help="flbo: length of ω, the part of the metric that tells there from back. Where it is"
-        " constant, it only multiplies the operator by a number: see --omega."
+        help="flbo: length of ω, the part of the metric by which there and back differ."
+        " Where it is constant, it only multiplies the operator by a number: see"
+        " --omega."
     ),
 ]
 OmegaField = Annotated[
     Omega,
     typer.Option(
         "--omega",
-        help="constant: ω has length tau everywhere; curved, flat: it is strong on curved or on"
-        " flat parts, up to --peak, and tau is not used.",
+        help="constant: ω has length tau everywhere; curved or flat: ω is strong on curved"
+        " or on flat parts, at most --peak, and tau is ignored.",
     ),
 ]
 Peak = Annotated[
@@ -55,7 +56,7 @@ Peak = Annotated[
 Smoothing = Annotated[
     int,
     typer.Option(
-        help="Rounds of averaging of the curvature over neighbours: more give smoother directions."
+        help="Rounds in which curvature is averaged over neighbours; more make smoother directions."
     ),
 ]
 OperatorKind = Annotated[
@@ -73,12 +74,15 @@ AnyKind = Annotated[
 Field = Annotated[
     Literal["gps", "hks"],
     typer.Option(
-        help="Directed operators: the scalar whose gradient is forwards. gps rises to the ends of"
-        " limbs, hks where heat stays."
+        help="Directed operators: the scalar whose gradient points forwards. gps rises"
+        " towards the ends of limbs, hks towards places where heat lingers."
     ),
 ]
 Peclet = Annotated[
-    float, typer.Option(help="Directed operators: drift against diffusion on a face, 0 to 1.")
+    float,
+    typer.Option(
+        help="Directed operators: strength of the drift relative to diffusion, from 0 to 1."
+    ),
 ]
 FieldAlpha = Annotated[
     float, typer.Option(help="Directed operators: anisotropy along the drift, above -1.")
@@ -98,7 +102,8 @@ SourceVertices = Annotated[
     typer.Option(
         "--source",
         "-s",
-        help="Vertex to start from, may be repeated; by default the one nearest the viewer.",
+        help="Vertex to start from; may be given several times. By default the one nearest"
+        " the viewer.",
     ),
 ]
 Theta = Annotated[
@@ -112,21 +117,24 @@ Delaunay = Annotated[
     bool,
     typer.Option(
         "--delaunay",
-        help="Build the operator on other triangles between the same vertices, Delaunay in its own"
-        " lengths: no weight is negative then, and heat stays within its bounds.",
+        help="Build the operator on another triangulation of the same vertices, one that is"
+        " Delaunay in the lengths of the operator: then no weight is negative, and heat"
+        " stays within its bounds.",
     ),
 ]
 UpAxis = Annotated[
     Literal["x", "y", "z", "-x", "-y", "-z"] | None,
-    typer.Option("--up", help="Pictures: axis of the file that points up; by default a guess."),
+    typer.Option(
+        "--up", help="In pictures: the axis of the file that points up; guessed by default."
+    ),
 ]
 ViewFrom = Annotated[
     str | None,
     typer.Option(
         "--view",
         metavar="SIDE|AROUND,ABOVE",
-        help="Pictures: front (the broad side), back, left, right, top or bottom, or two angles in"
-        " degrees such as 40,10.",
+        help="In pictures: the side to look from, front (the broad side), back, left, right,"
+        " top or bottom, or two angles in degrees such as 40,10.",
     ),
 ]
 PictureCount = Annotated[int, typer.Option(help="Pictures in the animation.", min=2)]

@@ -25,8 +25,8 @@ StoreFolder = Annotated[
         "--out",
         "-o",
         metavar="STORE",
-        help="Folder to write, made if missing; or s3://BUCKET/FOLDER and what else fsspec"
-        " reaches.",
+        help="Folder to write to, made if missing; or s3://BUCKET/FOLDER, or anything else"
+        " that fsspec reaches.",
     ),
 ]
 Angles = Annotated[
@@ -53,12 +53,14 @@ Support = Annotated[
 ]
 SupportApart = Annotated[
     bool,
-    typer.Option("--support-apart", help="Take supports that fall apart where the mesh does not."),
+    typer.Option(
+        "--support-apart", help="Accept supports in several pieces where the mesh is in one."
+    ),
 ]
 Copies = Annotated[
     int,
     typer.Option(
-        help="Deformed copies of each training shape, prepared beside it: more to learn from.",
+        help="Deformed copies of each training shape, prepared with it: more to learn from.",
         min=0,
     ),
 ]
@@ -72,8 +74,8 @@ Shared = Annotated[
     bool,
     typer.Option(
         "--shared",
-        help="Every worker finds COLLECTION under this name and reads it itself; by default"
-        " shapes are read here and sent.",
+        help="Every worker finds COLLECTION under this name and reads the shapes itself; by"
+        " default they are read here and sent.",
     ),
 ]
 
@@ -101,11 +103,11 @@ def prepare(
 ) -> None:
     """Compute operators, descriptors and labels for every shape of a collection.
 
-    What is in the store already is kept, and damaged entries are computed anew: after an
-    interruption run the same command again. The store can be read with numpy alone. A shape that
-    cannot be prepared stops none of the others: at the end all of them are listed, the exit code is
-    1, and the list of the store is written only with `--skip-failed`; one of an earlier run stays.
-    Shapes whose mesh has a defect and that are computed all the same are listed with it.
+    Entries that are already in the store are kept, and damaged ones are computed again: after an
+    interruption, run the same command again. The store can be read with numpy alone. A shape that
+    cannot be prepared does not stop the others: all such shapes are listed at the end, the exit
+    code is 1, and the list of the store is written only with `--skip-failed`; that of an earlier
+    run stays. Shapes that are prepared in spite of a defect of their mesh are listed with it.
 
     Example: `finsler prepare faust_r:data/FAUST_r --out store`, or on many machines
     `finsler prepare faust_r:/shared/FAUST_r --shared --out s3://bucket/store --scheduler

@@ -33,12 +33,15 @@ CollectionName = Annotated[
 ]
 OutFolder = Annotated[
     Path,
-    typer.Option("--out", "-o", metavar="FOLDER", help="Folder of runs and tables; is made."),
+    typer.Option(
+        "--out", "-o", metavar="FOLDER", help="Folder for runs and tables; made if missing."
+    ),
 ]
 MethodNames = Annotated[
     str,
     typer.Option(
-        help="With commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved, flbo:flat, directed,"
+        help="Separated by commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved,"
+        " flbo:flat, directed,"
         " mixed, mixed:still (mixed without drift), mixed:learned,"
         " fieldconv, fieldconv:shot, diffusionnet; each operator"
         " may end in a rescaling, as in flbo:curved+reference or albo+plain."
@@ -57,15 +60,16 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A setting of training, as for `finsler train`; or smoothing, peak, descriptor,"
-        " radius, bins, support, support_apart, copies of preparing; may be repeated.",
+        help="A setting of training, as for `finsler train`; or one of preparing: smoothing,"
+        " peak, descriptor, radius, bins, support, support_apart, copies. May be given"
+        " several times.",
     ),
 ]
 LastStage = Annotated[
     Stage | None,
     typer.Option(
-        help="train: stop when the networks are trained; the same command without it goes on,"
-        " on another machine too."
+        help="train: stop when the networks are trained; the same command without this"
+        " option goes on, on another machine if you like."
     ),
 ]
 WorkFolder = Annotated[
@@ -76,7 +80,9 @@ WorkFolder = Annotated[
 ]
 PrepareJobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", help="Processes that prepare; by default one a core.", min=1),
+    typer.Option(
+        "--jobs", "-j", help="Processes that prepare shapes; by default one per core.", min=1
+    ),
 ]
 
 
@@ -97,11 +103,11 @@ def reproduce(
 ) -> None:
     """Make a table of the paper: prepare, train every method with every seed, and evaluate.
 
-    Training is the paper's by default: Adam at 1e-3, 100 epochs, one shape a step. Under OUT lie
-    `runs/METHOD/seed-N` and at the end `TABLE.json`, `TABLE.md` (beside the published figures),
-    `TABLE.png` (error curves) and `TABLE.html` (all of it, for any browser). What is done is not
-    done again: after an interruption run the same command. Evaluating needs `predictions.npz` of
-    each run, and no prepared shapes.
+    Training is the paper's by default: Adam at 1e-3, 100 epochs, one shape per step. OUT gets
+    `runs/METHOD/seed-N` and at the end `TABLE.json`, `TABLE.md` (next to the published figures),
+    `TABLE.png` (error curves) and `TABLE.html` (all of it, for any browser). Finished work is not
+    repeated: after an interruption, run the same command again. Evaluating needs `predictions.npz`
+    of each run, but no prepared shapes.
 
     Example: `finsler reproduce faust faust_r:data/FAUST_r --out results/faust --seeds 3`
     """

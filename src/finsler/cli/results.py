@@ -28,7 +28,7 @@ Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace files that exist, even where this command did not write them.",
+        help="Replace existing files, even those that this command did not write.",
     ),
 ]
 

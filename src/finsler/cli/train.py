@@ -45,7 +45,10 @@ RunFolder = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Settings: .toml; those that it leaves out have defaults."),
+    typer.Option(
+        metavar="FILE",
+        help="File of settings: .toml; those that it leaves out keep their defaults.",
+    ),
 ]
 ModelName = Annotated[
     str | None,
@@ -70,19 +73,21 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="One setting, e.g. schedule=onecycle; may be repeated."
+        help="One setting, e.g. schedule=onecycle; may be given several times."
         " `finsler train --settings` lists them all.",
     ),
 ]
 Epochs = Annotated[
     int | None,
-    typer.Option(help="How often the network sees every shape; the same as --set epochs=N."),
+    typer.Option(help="How many times the network sees every shape; the same as --set epochs=N."),
 ]
 LearningRate = Annotated[
     float | None,
     typer.Option("--lr", help="Learning rate; the same as --set learning_rate=X."),
 ]
-Seed = Annotated[int | None, typer.Option(help="Of all random numbers; the same as --set seed=N.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of all random numbers; the same as --set seed=N.")
+]
 DeviceChoice = Annotated[
     Device, typer.Option(help="auto: cuda where there is one, else the processor.")
 ]
@@ -122,15 +127,16 @@ def train(
 ) -> None:
     """Train a network that names, for each vertex, the corresponding vertex of the reference.
 
-    The folder gets `metrics.jsonl` (one line an epoch), curves for TensorBoard, `config.toml`,
+    The folder gets `metrics.jsonl` (one line per epoch), curves for TensorBoard, `config.toml`,
     `last.safetensors`, `best.safetensors`, and at the end `report.html` (curves and settings, for
     any browser) and `predictions.npz`: the test shapes after the last epoch, for
-    `finsler evaluate`. After an interruption run the same command again: it
-    goes on after the last finished epoch. With several devices start it under `torchrun`.
+    `finsler evaluate`. After an interruption, run the same command again: it continues after the
+    last finished epoch. To use several devices, start it under `torchrun`.
 
-    While it runs, `loss` is what training makes small (the mean negative log-probability of the
-    right vertex), and per cent count vertices of the test shapes that get exactly the right vertex
-    of the reference: among those whose partner is known for certain, and among all.
+    While it runs, `loss` is what training minimises (the mean negative log-probability of the
+    right vertex), and the percentages are those of vertices of the test shapes that get exactly
+    the right vertex of the reference: among those whose partner is known for certain, and among
+    all.
 
     With `--objective maps` it learns, from pairs of shapes and without labels, features that match
     any two shapes: for `finsler match --model` and `finsler maps`. STORE may then be a folder of

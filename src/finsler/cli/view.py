@@ -29,14 +29,16 @@ Second = Annotated[
 ]
 MapFile = Annotated[
     Path | None,
-    typer.Option("--map", metavar="FILE", help="Map from MESH to MESH2: .npz of finsler match."),
+    typer.Option(
+        "--map", metavar="FILE", help="Map from MESH to MESH2: an .npz file of finsler match."
+    ),
 ]
 Labels = Annotated[
     tuple[Path, Path] | None,
     typer.Option(
         metavar="FILE FILE2",
-        help="Known partners instead of a map: one .vts file for each mesh, whose line i names"
-        " its vertex, from 1, of point i.",
+        help="Known partners instead of a map: a .vts file for each mesh, whose line i gives"
+        " the number of the vertex at point i, counted from 1.",
     ),
 ]
 Values = Annotated[
@@ -71,7 +73,7 @@ def view(
     """Show one or two meshes in the browser.
 
     Click a vertex to see its convolution kernel, its heat kernel, or the distance there and back;
-    move the sliders and they follow. Stop with Ctrl-C.
+    move the sliders, and the picture follows. Stop with Ctrl-C.
 
     Example: `finsler view A.off B.off --map map.npz --error map.npz:cycle`
     """

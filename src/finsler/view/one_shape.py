@@ -28,6 +28,7 @@ def draw_shape(
     frames: FaceFrames,
     eigenvectors: FloatArray,
     kernels: Mapping[float, FloatArray],
+    viewpoint: Viewpoint,
 ) -> None:
     """Heat at eight angles (by degrees), the principal directions, and some eigenfunctions."""
     hottest = max(float(kernel.max()) for kernel in kernels.values())
@@ -42,7 +43,7 @@ def draw_shape(
             title=rf"heat, $\theta$ = {angle:g}°",
             cmap="OrRd",
             clim=(0.0, hottest),
-            marker=Viewpoint().nearest(mesh),
+            marker=viewpoint.nearest(mesh),
         )
         for angle, kernel in kernels.items()
     ]
@@ -51,7 +52,7 @@ def draw_shape(
         for i in (1, 4, 16)
     ]
     bottom = [Panel(mesh, arrows=needles, title=r"$\hat u_M$"), *functions]
-    save_figure(path, [top[:4], top[4:], bottom])
+    save_figure(path, [top[:4], top[4:], bottom], camera=viewpoint.camera(mesh))
 
 
 def shape_blocks(
@@ -60,10 +61,11 @@ def shape_blocks(
     spectra: Sequence[Spectrum],
     eigenvalues: Mapping[str, FloatArray],
     fields: list[DistanceField],
-    source: int,
+    viewpoint: Viewpoint,
 ) -> list[Html]:
     """Heat and eigenfunctions at four of the angles (by degrees), eigenvalues, distances."""
     hottest = max(float(kernel.max()) for kernel in kernels.values())
+    source, camera = viewpoint.nearest(mesh), viewpoint.camera(mesh)
     views = []
     for (angle, kernel), basis in list(zip(kernels.items(), spectra, strict=True))[::2]:
         heat = Panel(mesh, kernel, cmap="OrRd", clim=(0.0, hottest), marker=source)
@@ -73,10 +75,10 @@ def shape_blocks(
     panels = field_panels(fields)
     wind = [View(panel.title.replace("\n", ", "), {"distance": panel}) for panel in panels]
     return [
-        section("One operator at several angles", scene(views)),
+        section("One operator at several angles", scene(views, camera=camera)),
         section("Eigenvalues", line_chart(curves, x_label="index k", y_label="eigenvalue")),
         section(
             "Distances in a wind",
-            scene(wind, camera=field_camera(fields), caption="There, back, difference."),
+            scene(wind, camera=field_camera(fields, viewpoint), caption="There, back, difference."),
         ),
     ]

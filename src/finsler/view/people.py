@@ -18,6 +18,7 @@ from finsler.view.panel import Camera, Panel
 from finsler.view.report.blocks import Html, markdown, section
 from finsler.view.report.pages import error_chart, interval_curve, learning_charts
 from finsler.view.report.scene import View, scene
+from finsler.view.upright import PAGE, Viewpoint
 
 # Where the colours of errors end, as a share of √area.
 _LARGE = 0.25
@@ -25,13 +26,15 @@ _LARGE = 0.25
 _SHOWN = 4
 # Level lines make colours comparable.
 _BANDS = 14
+# Degrees around from the front, and above.
+_SEEN = "14,8"
 _CAPTION = (
     "A vertex has the colour of its partner on the reference: the distance there from the left"
     " hand. Pointing at a vertex marks the partner that the network predicts for it."
 )
 
 
-def draw_people(out: Path, learned: Learned, views: Sequence[View]) -> None:
+def draw_people(out: Path, learned: Learned, views: Sequence[View], viewpoint: Viewpoint) -> None:
     """Draw `curves.png`, the error curves, and `correspondence.png`, people coloured by match."""
     scores = {name: run.named for name, run in learned.evaluation.runs.items() if name != "chance"}
     curves = {name: (score.grid, score.curve) for name, score in scores.items() if score}
@@ -43,8 +46,8 @@ def draw_people(out: Path, learned: Learned, views: Sequence[View]) -> None:
     save_figure(
         out / "correspondence.png",
         [[*truth, reference.fields["truth"]], matched, errors],
-        camera=_camera([view.mesh for view in views]),
-        title="Colour: partner on the reference, as its distance there from the left hand",
+        camera=_camera([view.mesh for view in views], viewpoint),
+        title="Colour: partner on the reference,\nas its distance there from the left hand",
         row_labels=("truth", "predicted", r"error / $\sqrt{\mathrm{area}}$"),
     )
 
@@ -75,23 +78,37 @@ def people_views(learned: Learned) -> list[View]:
     return views
 
 
-def people_blocks(learned: Learned, views: Sequence[View]) -> list[Html]:
+def people_blocks(learned: Learned, views: Sequence[View], viewpoint: Viewpoint) -> list[Html]:
     """Table, people coloured by match, error curves and learning curves, for a page."""
     scores = {name: run.named for name, run in learned.evaluation.runs.items()}
     curves = [interval_curve(name, [score]) for name, score in scores.items() if score]
     return [
         section("Correspondence of synthetic people", markdown(learned.table())),
-        section("People that the network has not seen", scene(views, caption=_CAPTION)),
+        section(
+            "People that the network has not seen",
+            scene(
+                views, camera=_camera([view.mesh for view in views], viewpoint), caption=_CAPTION
+            ),
+        ),
         section("Error curves", error_chart(curves)),
         section("Learning curves", learning_charts(learned.histories)),
     ]
 
 
-def _camera(meshes: Sequence[TriMesh]) -> Camera:
-    """From slightly right of and above the front, all at one scale that fills the panels."""
+def _camera(meshes: Sequence[TriMesh], viewpoint: Viewpoint) -> Camera:
+    """From slightly right of and above the front, all at one scale that fills the panels.
+
+    These people stand along y and face z, whatever their pose: only a chosen axis is not that.
+    """
+    stance = PAGE if viewpoint.up is None else viewpoint.stance(meshes[0])
+    seen = stance.camera(viewpoint.view or _SEEN)
     points = np.concatenate([mesh.vertices for mesh in meshes])
-    radius, reach = np.linalg.norm(points, axis=1).max(), abs(points[:, :2]).max()
-    return Camera((0.25, 0.15, 1.0), zoom=radius / (1.1 * reach), center=(0, 0, 0), radius=radius)
+    right = np.cross(seen.up, seen.direction)
+    right = right / np.linalg.norm(right)
+    across = points @ np.stack([right, np.cross(seen.direction, right)], axis=1)
+    radius, reach = np.linalg.norm(points, axis=1).max(), abs(across).max()
+    fill = {"zoom": radius / (1.05 * reach), "center": (0.0, 0.0, 0.0), "radius": radius}
+    return Camera(seen.direction, seen.up, **fill)
 
 
 def _mesh(shape: PreparedShape) -> TriMesh:

@@ -1,9 +1,4 @@
-"""Which way up a shape stands, and cameras that show it so.
-
-People, animals and objects mostly stand along an axis of their file: y in graphics, z in design and
-in scans, now and then the other way round. Six numbers of a direction say how well a shape would
-stand along it; their weights were fitted to synthetic people and dogs in many poses.
-"""
+"""Which way up a shape stands, and cameras that show it so."""
 
 from __future__ import annotations
 
@@ -11,16 +6,14 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from finsler.errors import InputError
 from finsler.mesh.arguments import takes_meshes
-from finsler.mesh.measures import face_areas, vertex_normals
+from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
-from finsler.typing import BoolArray, FloatArray, IntArray
+from finsler.typing import FloatArray, IntArray
 from finsler.view.panel import Camera
+from finsler.view.standing import AXES, likely_ups
 
 UPS = ("x", "y", "z", "-x", "-y", "-z")
 # Degrees around the shape from its front, towards its right in the picture, and above it.
@@ -32,19 +25,15 @@ VIEWS = {
     "top": (0.0, 89.0),
     "bottom": (0.0, -89.0),
 }
-_AXES = np.concatenate([np.eye(3), -np.eye(3)])
-# Shares of files that stand along an axis of UPS; of those that stand along one of their own.
-_USUAL = np.array([0.005, 0.5, 0.4, 0.005, 0.03, 0.01])
-_OWN = 0.004
-# Of support, asymmetry, pieces below and above, area below, slenderness: see `_features`.
-_WEIGHTS = np.array([6.0, 14.0, 1.3, -0.9, -21.0, 2.2])
 # A shape thinner than this share of its length is seen from its flat side; one whose horizontal
 # widths have a smaller ratio than _ROUND has no broad side.
 _FLAT, _ROUND = 0.02, 1.2
 # How far above the middle a source sits, as a share of the height: on the chest, on the flank.
 _ABOVE = 0.12
-# Faces beyond which a shape is coarsened on a grid, the cells along it, and points for symmetry.
-_FINE, _GRID, _SAMPLES = 20_000, 48, 1000
+# Directions whose cosine is above this are one way to stand.
+_SAME = 0.9
+# Less likely directions than this do not turn a shape off the axes of its file: round ones stay.
+_SURE = 0.5
 
 # Stances of meshes that still exist, by the axis that was said to be up.
 _known: WeakKeyDictionary[TriMesh, dict[str | None, Stance]] = WeakKeyDictionary()
@@ -75,6 +64,10 @@ class Stance:
     def turned(self, rotation: FloatArray) -> Stance:
         """The same way to stand for a shape that a rotation (3, 3) turns into this one."""
         return Stance(self.up @ rotation, self.front @ rotation, self.odds, self.flat)
+
+
+# How shapes stand in pages and in the viewer, once turned there: y is up, z is the front.
+PAGE = Stance(np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]))
 
 
 @dataclass(frozen=True)
@@ -174,20 +167,22 @@ def _new_stance(mesh: TriMesh, up: str | None) -> Stance:
     points = halves - halves.min(axis=0)
     points = points / (points.max() or 1.0)
     if up is not None:
-        chosen = _AXES[UPS.index(up)]
+        chosen = AXES[UPS.index(up)]
         return Stance(chosen, _front(points, chosen))
     own = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
     widths = np.ptp(points @ own.T, axis=0)
     if widths[2] < _FLAT * widths[0]:
         return _lying(own[2])
-    small = _coarsened(mesh)
-    if small is None:
-        return Stance(_AXES[1], _front(points, _AXES[1]))
-    axes = np.concatenate([_AXES, own, -own])
-    scores = _features(small, axes) @ _WEIGHTS + np.log([*_USUAL, *[_OWN] * 6])
-    best = int(np.argmax(scores))
-    odds = 1.0 / np.exp(np.delete(scores, best) - scores[best]).sum()
-    return Stance(axes[best], _front(points, axes[best]), float(odds))
+    likely = likely_ups(mesh)
+    if likely is None:
+        return Stance(AXES[1], _front(points, AXES[1]))
+    axes, chances = likely
+    best = axes[np.argmax(chances)]
+    if chances[axes @ best >= _SAME].sum() < _SURE:
+        best = AXES[np.argmax(chances[: len(AXES)])]
+    others = float(chances[axes @ best < _SAME].sum())
+    odds = (1.0 - others) / others if others > 0 else np.inf
+    return Stance(best, _front(points, best), odds)
 
 
 def pair_stances(
@@ -208,8 +203,8 @@ def pair_stances(
 
 
 def _angles(view: str, flat: bool) -> tuple[float, float]:
-    if view == "front" and flat:
-        return 0.0, 0.0
+    if flat and view in ("front", "back"):
+        return (0.0 if view == "front" else 180.0), 0.0
     if view in VIEWS:
         return VIEWS[view]
     try:
@@ -247,77 +242,6 @@ def _front(points: FloatArray, up: FloatArray) -> FloatArray:
     front = axes[1] @ level if widths[0] > _ROUND * widths[1] else facing
     front = front if front @ facing >= 0 else -front
     return np.asarray(front / np.linalg.norm(front))
-
-
-def _features(mesh: TriMesh, axes: FloatArray) -> FloatArray:
-    """For each axis (p, 3) that might point up, six numbers (p, 6).
-
-    The share of the shape's shadow that the lowest tenth spans; how much the shape differs from its
-    mirror image, upside down; the pieces that the lowest and the highest fifth have; the share of
-    the area in the lowest quarter; the logarithm of the height beside the width.
-    """
-    areas, centers = face_areas(mesh), mesh.vertices[mesh.faces].mean(axis=1)
-    weights = areas / areas.sum()
-    middle = weights @ centers
-    size = np.sqrt(weights @ ((centers - middle) ** 2).sum(axis=1))
-    points, centers = (mesh.vertices - middle) / size, (centers - middle) / size
-    drawn = np.random.default_rng(0).choice(len(centers), _SAMPLES, p=weights)
-    tree, rows = cKDTree(centers[drawn]), []
-    for up in axes:
-        heights = points @ up
-        low, height = heights.min(), max(float(np.ptp(heights)), 1e-12)
-        share, below = (heights - low) / height, (centers @ up - low) / height
-        shadow = points @ np.linalg.svd(up[None])[2][1:].T
-        whole = max(_hull_area(shadow), 1e-12)
-        mirrored = centers[drawn] - 2 * np.outer(centers[drawn] @ up, up)
-        rows.append(
-            [
-                _hull_area(shadow[share < 0.1]) / whole,
-                tree.query(mirrored)[0].mean(),
-                min(_pieces(mesh, share < 0.2), 4),
-                min(_pieces(mesh, share > 0.8), 4),
-                weights[below < 0.25].sum(),
-                np.log(height / np.sqrt(whole)),
-            ]
-        )
-    return np.array(rows)
-
-
-def _hull_area(points: FloatArray) -> float:
-    try:
-        return float(ConvexHull(points).volume) if len(points) > 2 else 0.0
-    except QhullError:
-        return 0.0
-
-
-def _pieces(mesh: TriMesh, kept: BoolArray) -> int:
-    """How many pieces the faces between some vertices make, crumbs left out."""
-    a, b, c = mesh.faces[kept[mesh.faces].all(axis=1)].T
-    ends = np.concatenate([a, b]), np.concatenate([b, c])
-    shape = (mesh.n_vertices, mesh.n_vertices)
-    links = coo_array((np.ones(len(ends[0])), ends), shape=shape)
-    _, label = connected_components(links, directed=False)
-    sizes = np.bincount(label[np.unique(ends)])
-    return int((sizes > max(2, 0.003 * mesh.n_vertices)).sum())
-
-
-def _coarsened(mesh: TriMesh) -> TriMesh | None:
-    """In a cube of side 1; a fine mesh with its vertices moved together in the cells of a grid.
-
-    None where no face has an area.
-    """
-    points = 0.5 * mesh.vertices
-    points = points - points.min(axis=0)
-    points, faces = points / (points.max() or 1.0), mesh.faces
-    if mesh.n_faces > _FINE:
-        cells = np.floor(_GRID * points).astype(np.int64) @ [1, 2 * _GRID, 4 * _GRID**2]
-        _, owner = np.unique(cells, return_inverse=True)
-        count = np.bincount(owner)
-        points = np.stack([np.bincount(owner, x) / count for x in points.T], axis=1)
-        faces = owner[faces]
-        faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
-    small = TriMesh(points, faces) if len(faces) else None
-    return small if small is not None and face_areas(small).sum() > 0 else None
 
 
 def _best_rotation(source: FloatArray, target: FloatArray) -> FloatArray:

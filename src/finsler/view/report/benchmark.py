@@ -23,13 +23,15 @@ from finsler.view.report.charts import Curve
 from finsler.view.report.pages import error_chart
 from finsler.view.report.scene import View, scene
 from finsler.view.surfaces import position_colors
+from finsler.view.upright import Viewpoint
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPair:
-    """A pair with its map, to be shown."""
+    """A pair with its map, to be shown; `names` are those of the shapes."""
 
     title: str
+    names: tuple[str, str]
     mesh_1: TriMesh
     mesh_2: TriMesh
     map_12: IntArray
@@ -41,6 +43,7 @@ def benchmark_blocks(
     rows: Sequence[Mapping[str, Any]],
     published: Sequence[Mapping[str, Any]],
     worst: Sequence[DrawnPair],
+    viewpoint: Viewpoint,
 ) -> list[Html]:
     """Figures, published ones beside them, curves, the worst pairs, and all pairs in a table."""
     curves = [
@@ -60,25 +63,27 @@ def benchmark_blocks(
     if curves:
         blocks.append(section("Error curves", error_chart(curves)))
     if worst:
-        blocks.append(section("The worst pairs", *_scenes(worst)))
+        blocks.append(section("The worst pairs", *_scenes(worst, viewpoint)))
     return [*blocks, section("Pairs", folded("All pairs", _pair_table(rows)))]
 
 
-def _scenes(pairs: Sequence[DrawnPair]) -> list[Html]:
-    """The second shape coloured by position, and the first by its partners."""
+def _scenes(pairs: Sequence[DrawnPair], viewpoint: Viewpoint) -> list[Html]:
+    """The first shape in the colours of its partners, and the second, coloured by position.
+
+    Each stands upright by itself: the worst maps are no help there.
+    """
     blocks = []
     for pair in pairs:
         try:
             colors = position_colors(pair.mesh_2)
+            carried = Panel(pair.mesh_1, colors=colors[pair.map_12])
+            target = Panel(pair.mesh_2, colors=colors)
+            first, second = (viewpoint.stance(mesh) for mesh in (pair.mesh_1, pair.mesh_2))
             views = [
-                View("second shape", {"position": Panel(pair.mesh_2, colors=colors)}),
-                View(
-                    "first shape, coloured by its partners",
-                    {"position": Panel(pair.mesh_1, colors=colors[pair.map_12])},
-                    pair.map_12,
-                ),
+                View(pair.names[0], {"position": carried}, pair.map_12, 1, first),
+                View(pair.names[1], {"position": target}, stance=second),
             ]
-            blocks.append(scene(views, caption=pair.title))
+            blocks.append(scene(views, view=viewpoint.view, caption=pair.title))
         except InputError as error:
             return [*blocks, paragraph(f"Pictures are left out: {error}.")]
     return blocks

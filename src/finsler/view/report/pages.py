@@ -26,6 +26,7 @@ from finsler.view.report.blocks import (
 from finsler.view.report.charts import Curve, line_chart
 from finsler.view.report.scene import View, scene
 from finsler.view.surfaces import position_colors, side_and_height
+from finsler.view.upright import Viewpoint
 
 _VERTICES: dict[Vertices, str] = {"named": "vertices with ground truth", "every": "all vertices"}
 _SIZES = {"sqrt_area": "√area", "diameter": "diameter"}
@@ -38,6 +39,7 @@ _SHARES = {
 # Confidence below which a vertex is counted as doubtful.
 _DOUBTFUL = 0.5
 _BANDS = 16
+_USUAL = Viewpoint()
 
 
 def training_blocks(history: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Html]:
@@ -143,8 +145,10 @@ def match_blocks(
     *,
     names: tuple[str, str] = ("A", "B"),
     seconds: float | None = None,
+    viewpoint: Viewpoint = _USUAL,
 ) -> list[Html]:
     """The verdict, both meshes with the colours of the second carried to the first, and figures."""
+    views = match_views(mesh_1, mesh_2, result, names, viewpoint.up)
     trust = result.confidence
     numbers = {
         "vertices": f"{len(result.map_12):,} sent to {len(result.map_21):,}",
@@ -165,9 +169,7 @@ def match_blocks(
     return [
         section("Verdict", *(paragraph(f"{line}.") for line in headline(result))),
         *_alternatives(result),
-        section(
-            "Correspondence", scene(match_views(mesh_1, mesh_2, result, names), caption=caption)
-        ),
+        section("Correspondence", scene(views, view=viewpoint.view, caption=caption)),
         section("Figures", facts(numbers)),
         section(
             "Confidence",
@@ -195,7 +197,11 @@ def _alternative(number: int) -> str:
 
 
 def match_views(
-    mesh_1: TriMesh, mesh_2: TriMesh, result: Match, names: tuple[str, str]
+    mesh_1: TriMesh,
+    mesh_2: TriMesh,
+    result: Match,
+    names: tuple[str, str],
+    up: str | None = None,
 ) -> list[View]:
     """The source in the colours of its partners, and the target, by position and level lines."""
     colors, values = position_colors(mesh_2), side_and_height(mesh_2)
@@ -225,7 +231,7 @@ def match_views(
             for number in range(1, len(result.alternatives) + 1)
         },
     }
-    first, second = match_stances(mesh_1, mesh_2, result)
+    first, second = match_stances(mesh_1, mesh_2, result, up)
     source = {name: Panel(mesh_1, **field, marker=worst) for name, field in here.items()}
     return [
         View(names[0], source, result.map_12, 1, first),

@@ -27,7 +27,7 @@ from finsler.view.scene import (
     bounding_sphere,
     projection_of,
 )
-from finsler.view.upright import Stance, stance_of
+from finsler.view.upright import PAGE, Stance, stance_of
 
 _NO_SCENE = "Here a browser with scripts and WebGL 2 shows surfaces to be turned with the mouse."
 _HELP = "Drag to turn, click and scroll to zoom, double-click to return, point to read a value."
@@ -64,7 +64,13 @@ class View:
         return next(iter(self.fields.values())).mesh
 
 
-def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str = "") -> Html:
+def scene(
+    views: Sequence[View],
+    *,
+    camera: Camera | None = None,
+    view: str | None = None,
+    caption: str = "",
+) -> Html:
     """Linked views of meshes: turning one turns all, one choice of colours serves all.
 
     Each mesh fills its view. A view that does not have the chosen field is grey. A mesh that
@@ -77,6 +83,9 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
     camera : Camera, optional
         Where one looks from at first; its direction and up count. By default every mesh stands
         upright, seen on its broad side.
+    view : str, optional
+        The side that is seen at first, as for [`Viewpoint`][finsler.view.Viewpoint], where there is
+        no camera.
     caption : str
         Below the views.
 
@@ -88,11 +97,11 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
     """
     require_matplotlib()
     _check(views)
-    first = {id(view.mesh): view for view in reversed(views)}
-    shown = list(dict.fromkeys(id(view.mesh) for view in views))
+    first = {id(each.mesh): each for each in reversed(views)}
+    shown = list(dict.fromkeys(id(each.mesh) for each in views))
     index = {mesh: i for i, mesh in enumerate(shown)}
     meshes = [_mesh(first[mesh].mesh, _turn(first[mesh], camera)) for mesh in shown]
-    seen = camera or Camera()
+    seen = camera or (Camera() if view is None else PAGE.camera(view))
     axes, up = projection_of(views[0].mesh, seen, 1, 1).axes, np.array(seen.up)
     content = {
         "axes": np.round(axes, 6).tolist(),
@@ -103,7 +112,7 @@ def scene(views: Sequence[View], *, camera: Camera | None = None, caption: str =
             "grey": GREY,
         },
         "meshes": meshes,
-        "views": [_view(view, index[id(view.mesh)]) for view in views],
+        "views": [_view(each, index[id(each.mesh)]) for each in views],
     }
     # A closing tag inside a name must not end the element.
     text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")

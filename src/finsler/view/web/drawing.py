@@ -1,4 +1,7 @@
-"""A panel as a binary glTF file whose texture is the panel's table of colours."""
+"""A panel as a binary glTF file.
+
+Scalars are drawn through a texture, the panel's table of colours; colours of the vertices as such.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,13 @@ from finsler.view.panel import Panel
 _NEAREST, _CLAMP = 9728, 33071
 _SAMPLER = {"magFilter": _NEAREST, "minFilter": _NEAREST, "wrapS": _CLAMP, "wrapT": _CLAMP}
 
+_FINISH = {"metallicFactor": 0.0, "roughnessFactor": 0.9}
+# The page's lamps are strong: light colours of vertices would all become white.
+_SHADE = {"baseColorFactor": [0.55, 0.55, 0.55, 1.0]}
+
 
 def colors_and_levels(panel: Panel) -> tuple[FloatArray, FloatArray]:
-    """Rows of colours (k, 3) in 0..1 and, for each vertex, where it lies among them, 0..1.
+    """Of a panel without colours of its own: rows of colours (k, 3) and where vertices are, 0..1.
 
     Grey without scalars. As in a figure, what lies between vertices is interpolated first and
     coloured afterwards.
@@ -35,13 +42,15 @@ def as_glb(panel: Panel, vertices: FloatArray) -> bytes:
     from PIL import Image
 
     library: Any = trimesh
-    table, levels = colors_and_levels(panel)
-    image = Image.fromarray(np.round(255 * table[None]).astype(np.uint8))
-    paint = library.visual.material.PBRMaterial(
-        baseColorTexture=image, metallicFactor=0.0, roughnessFactor=0.9, doubleSided=True
-    )
-    uv = np.stack([levels, np.full_like(levels, 0.5)], axis=1)
-    visual = library.visual.TextureVisuals(uv=uv, material=paint)
+    if panel.colors is None:
+        table, levels = colors_and_levels(panel)
+        image = Image.fromarray(np.round(255 * table[None]).astype(np.uint8))
+        paint = library.visual.material.PBRMaterial(baseColorTexture=image)
+        uv = np.stack([levels, np.full_like(levels, 0.5)], axis=1)
+        visual = library.visual.TextureVisuals(uv=uv, material=paint)
+    else:
+        light = np.round(255 * _linear(panel.colors)).astype(np.uint8)
+        visual = library.visual.ColorVisuals(vertex_colors=light)
     # Normals of the vertices make the light smooth.
     surface = library.Trimesh(
         vertices,
@@ -51,12 +60,24 @@ def as_glb(panel: Panel, vertices: FloatArray) -> bytes:
         process=False,
     )
     content = library.exchange.gltf.export_glb(
-        library.Scene(surface), include_normals=True, tree_postprocessor=_with_sampler
+        library.Scene(surface), include_normals=True, tree_postprocessor=_finished
     )
     return bytes(content)
 
 
-def _with_sampler(tree: dict[str, Any]) -> None:
+def _linear(colors: FloatArray) -> FloatArray:
+    """Amounts of light, as glTF wants the colours of vertices, from colours as files have them."""
+    return np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
+
+
+def _finished(tree: dict[str, Any]) -> None:
+    """Give every surface a dull finish, and every texture its sampler."""
     tree["samplers"] = [_SAMPLER]
-    for texture in tree["textures"]:
+    for texture in tree.get("textures", ()):
         texture["sampler"] = 0
+    for material in tree.setdefault("materials", [{"pbrMetallicRoughness": _SHADE}]):
+        material["pbrMetallicRoughness"] = material.get("pbrMetallicRoughness", {}) | _FINISH
+        material["doubleSided"] = True
+    for mesh in tree["meshes"]:
+        for primitive in mesh["primitives"]:
+            primitive.setdefault("material", 0)

@@ -15,15 +15,14 @@ from numpy.typing import ArrayLike
 from finsler.errors import InputError
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
+from finsler.view.colors import GREY
 from finsler.view.panel import Panel, resolve_colors
 from finsler.view.scene import bounding_sphere
-from finsler.view.surfaces import kernel_range, side_and_height, without_peak
-from finsler.view.upright import Stance, Viewpoint, pair_stances
+from finsler.view.surfaces import kernel_range, position_colors, without_peak
+from finsler.view.upright import PAGE, Stance, Viewpoint, pair_stances
 from finsler.view.web.functions import MeshFunctions
 from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown
 
-# How meshes stand in the page: y is up, z is the front.
-_PAGE = Stance(np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]))
 _GAP = 0.3
 _BANDS = 20
 _LINES = 60
@@ -80,7 +79,7 @@ class Scene:
         self._centers = [center for center, _ in spheres]
         self._scales = [1.0 / radius for _, radius in spheres]
         self._turns = [stance.turn for stance in self._stances(viewpoint or Viewpoint())]
-        self.camera = _PAGE.camera((viewpoint or Viewpoint()).view or "front")
+        self.camera = PAGE.camera((viewpoint or Viewpoint()).view or "front")
         self._right = np.cross(self.camera.up, self.camera.direction)
         self._right = self._right / np.linalg.norm(self._right)
         self._offsets = [np.zeros(3) for _ in meshes]
@@ -206,13 +205,13 @@ class Scene:
         return clim
 
     def _partner_panels(self) -> list[Panel]:
-        """Heights and sides of the second mesh, and what they are where the first is sent."""
+        """The second mesh coloured by position, the first in the colours of where it is sent."""
         if self.map_12 is None:
             raise InputError("there is no map between two meshes; give one")
-        values = side_and_height(self.surfaces[1].mesh)
-        carried = np.where(self.map_12 >= 0, values[self.map_12], np.nan)
-        clim = (float(values.min()), float(values.max()))
-        return self._colored([carried, values], clim, bands=_BANDS)
+        first, second = (surface.mesh for surface in self.surfaces)
+        colors = position_colors(second)
+        carried = np.where((self.map_12 >= 0)[:, None], colors[self.map_12], GREY)
+        return [Panel(first, colors=carried), Panel(second, colors=colors)]
 
     def _error_panels(self) -> list[Panel]:
         if self.error is None:
