@@ -222,7 +222,8 @@ class TestMatch:
             ("b", "cut"),
         ]
         assert rows[0]["doubtful"] == str(bool(report["doubtful"]))
-        assert 0.0 <= float(rows[0]["torn_share"]) <= 1.0 and "√area" in rows[0]["verdict"]
+        assert 0.0 <= float(rows[0]["torn_share"]) <= 1.0
+        assert f"{100 * float(rows[0]['probability']):.0f}%" in rows[0]["verdict"]
         assert float(rows[0]["seconds"]) > 0.0 and 0.0 <= float(rows[0]["confidence"]) <= 1.0
         single = ("match", scans / "a.off", scans / "b.off", "-k", 20, "-o", scans / "one.npz")
         assert finsler_command(*single)[0] == 0
@@ -280,7 +281,7 @@ class TestMatch:
             code, told, errors = finsler_command(*arguments)
             assert code == 0 and outcome in told
             # A sphere is no band, and that is said, also of a map that is read again.
-            assert "\na__band: probably wrong: " in told
+            assert "\na__band: doubtful (right with " in told
             assert errors.startswith("note: a__band: the mesh has 4 edges between oppositely")
             assert errors.count("\n") == 1
             with open(out / "pairs.csv", newline="") as file:

@@ -47,10 +47,10 @@ def test_files_and_report(files, tmp_path):
     assert answer["expected_error"] < 0.01
     assert arrays["cycle"].mean() == pytest.approx(answer["cycle"]["mean"])
     config = json.loads(str(arrays["config"]))["config"]
-    assert config == answer["config"] and config["operator"] == "lbo" and config["model"] is None
+    assert config == answer["config"] and config["operator"] == "lbo" and config["model"] == "box"
     assert "map_12 sends each vertex of mesh_1" in config["direction"]
     said = answer["verdict"]
-    assert said["doubtful"] is False and "nothing speaks against" in said["sentence"]
+    assert said["doubtful"] is False and said["sentence"].startswith("probably right")
     assert arrays["torn_share"] == said["torn_share"] == 0.0
     assert arrays["distance_change"] == said["distance_change"] < 0.02
     assert answer["vertices"] == [362, 362] and answer["orientation"] > 0.9
@@ -91,7 +91,7 @@ def test_failed_match_is_announced(files, tmp_path):
     # A ball on a ring: no map can be right.
     finsler.write_mesh(tmp_path / "ring.off", finsler.primitives.torus(24, 12))
     text = run(files[0], tmp_path / "ring.off", "-k", 30)
-    assert "\nprobably wrong: " in text
+    assert "\ndoubtful (right with " in text and "--landmarks" in text
 
 
 @pytest.mark.parametrize(

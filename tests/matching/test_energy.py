@@ -16,7 +16,7 @@ def energy():
     area = finsler.mesh.surface_area(mesh)
     mesh = finsler.TriMesh(mesh.vertices / np.sqrt(area), mesh.faces)
     spectrum = finsler.spectrum(finsler.lbo(mesh), 40)
-    surface = finsler.describe(mesh, k=40)
+    surface = finsler.describe(mesh, k=40, model="none")
     points = points_of(spectrum, mesh.vertices.astype(np.float32))
     return MapEnergy.sample(surface, surface, points, points, np.random.default_rng(0), 700)
 
@@ -43,10 +43,24 @@ def test_terms_by_their_definition(energy):
 
 def test_distances_separate_equal_energies(energy):
     truth, wrong = np.eye(40), np.diag([1.0, *-np.ones(39)])
-    candidates = [Candidate(truth, 1.0), Candidate(wrong, 1.0)]
+    same = np.array([0.5, 0.0, 0.0, 0.0, 0.0])
+    candidates = [Candidate.of(each, same, model=False) for each in (truth, wrong)]
     found = energy.score_distances(candidates, np.random.default_rng(0))
+    assert candidates[0].energy == candidates[1].energy == 1.0
     assert found[0].energy == pytest.approx(1.0, abs=1e-5)
     assert found[1].energy > 1.01
+
+
+def test_features_of_the_model_take_part(energy):
+    surface = finsler.describe(energy.first.mesh, k=40)
+    points = energy.whole_2
+    rng = np.random.default_rng(0)
+    learned = MapEnergy.sample(surface, surface, points, points, rng, 700)
+    assert learned.has_model and not energy.has_model
+    truth, wrong = (learned.score(np.diag([1.0, *s * np.ones(39)])) for s in (1, -1))
+    assert truth.parts[-1] == pytest.approx(0.0, abs=1e-6)
+    # A map that has nothing to do with the features is as far off as a random one.
+    assert 0.3 < wrong.parts[-1] < 1.7
 
 
 def test_distance_change():
