@@ -15,16 +15,16 @@ import typer
 
 from finsler.cli import reports
 from finsler.cli.batch import compute_rows, finish
-from finsler.cli.cluster_options import WorkerOptions, stages
+from finsler.cli.cluster_options import WorkerOptions
 from finsler.cli.options import (
     AsJson,
     Theta,
     camera_options,
     operator_options,
     with_options,
-    working,
 )
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs
+from finsler.cli.spinner import stages, working
 from finsler.compute.batch import require_own_folder
 from finsler.data.meshes import open_meshes
 from finsler.errors import InputError
