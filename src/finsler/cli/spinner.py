@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-FIRST_USE = "first use here: compiling, later runs start at once"
+FIRST_USE = "compiling, in the first run only"
 
 
 @contextmanager
