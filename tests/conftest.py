@@ -1,9 +1,16 @@
-"""What all tests share: property tests run the same examples everywhere; how a command is run."""
+"""What all tests share: threads, examples of property tests, and how a command is run."""
 
+import os
 import sys
 from importlib.util import find_spec
 
 import pytest
+
+# Processes that share the cores get one thread each: more would spin while they wait for a core
+# that another one has. Set before anything reads it, and handed on to the commands that are run.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 # Accelerator machines run the tests of `nn` without hypothesis.
 if find_spec("hypothesis"):

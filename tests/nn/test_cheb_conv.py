@@ -101,8 +101,11 @@ def test_gradients_of_features_weights_and_operators(backend):
     def terms(x, values):
         return chebyshev(x, replace(stack, values=values), 4, backend=backend)
 
-    assert torch.autograd.gradcheck(sum_of_terms, (y, values))
-    assert torch.autograd.gradcheck(terms, (x, values))
+    # Every entry for one backend. The other, which is slow, agrees with it entry by entry (below):
+    # random combinations of all entries do.
+    fast = backend == "torch"
+    assert torch.autograd.gradcheck(sum_of_terms, (y, values), fast_mode=fast)
+    assert torch.autograd.gradcheck(terms, (x, values), fast_mode=fast)
 
 
 @SIZES
