@@ -8,9 +8,10 @@ import pytest
 
 # Processes that share the cores get one thread each: more would spin while they wait for a core
 # that another one has. Set before anything reads it, and handed on to the commands that are run.
+# The first parallel loop of numba gives its number of threads to torch as well.
 if "PYTEST_XDIST_WORKER" in os.environ:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # Accelerator machines run the tests of `nn` without hypothesis.
 if find_spec("hypothesis"):
