@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 CONSTRAINTS ?= constraints.txt
 PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS)
 
-BENCHMARKS = main_jobs assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
+BENCHMARKS = first_use main_jobs assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
 
 .PHONY: help demo test lint package bench reliability minimal newest audit docs clean
 

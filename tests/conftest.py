@@ -1,9 +1,17 @@
-"""What all tests share: property tests run the same examples everywhere; how a command is run."""
+"""What all tests share: threads, examples of property tests, and how a command is run."""
 
+import os
 import sys
 from importlib.util import find_spec
 
 import pytest
+
+# Processes that share the cores get one thread each: more would spin while they wait for a core
+# that another one has. Set before anything reads it, and handed on to the commands that are run.
+# The first parallel loop of numba gives its number of threads to torch as well.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # Accelerator machines run the tests of `nn` without hypothesis.
 if find_spec("hypothesis"):

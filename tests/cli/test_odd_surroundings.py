@@ -126,14 +126,15 @@ def test_an_interrupted_collection_can_be_made_again(folder, command, monkeypatc
 
     if exists:
         (folder / "people").mkdir()
-    options = ("data", "synthesize", "humanoid", "people", "--train", 1, "--test", 1)
+    size = ("--train", 1, "--test", 1, "--vertices", 500, "--jobs", 1)
+    options = ("data", "synthesize", "humanoid", "people", *size)
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(writing, "_write_numbers", interrupt)
-        code, _, err = command(*options, "--vertices", 500)
+        code, _, err = command(*options)
     assert code == 130 and "run the same command again" in err
     assert (folder / "people").exists() == exists
-    assert command(*options, "--vertices", 500)[0] == 0
+    assert command(*options)[0] == 0

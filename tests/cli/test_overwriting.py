@@ -141,9 +141,9 @@ def test_describe_spares_foreign_files(folder):
 
 def test_a_store_keeps_its_collection_and_options(folder):
     make = ("data", "synthesize", "humanoid")
-    size = ("--train", 1, "--test", 1, "--vertices", 500)
-    run(*make, "a", *size)
-    run(*make, "b", "--train", 2, "--test", 1, "--vertices", 500)
+    size = ("--test", 1, "--vertices", 500, "--jobs", 1)
+    run(*make, "a", "--train", 1, *size)
+    run(*make, "b", "--train", 2, *size)
     options = ("--descriptor", "xyz", "--angles", 2, "--jobs", 1, "--out", "store")
     run("prepare", "a", *options)
     before = (folder / "store" / "store.json").read_bytes()
@@ -169,7 +169,8 @@ def test_demo_spares_foreign_files(folder):
 
 def test_train_spares_a_folder_that_is_no_run(folder):
     pytest.importorskip("torch")
-    run("data", "synthesize", "humanoid", "a", "--train", 1, "--test", 1, "--vertices", 500)
+    size = ("--train", 1, "--test", 1, "--vertices", 500, "--jobs", 1)
+    run("data", "synthesize", "humanoid", "a", *size)
     run("prepare", "a", "--descriptor", "xyz", "--angles", 2, "--jobs", 1, "--out", "store")
     (folder / "run").mkdir()
     (folder / "run" / "report.html").write_bytes(b"what a user made")

@@ -1,6 +1,7 @@
 """SHOT: exact cases, laws, and the C++ code in circulation."""
 
 import itertools
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -335,3 +336,21 @@ def test_levels_follow_the_normals(mesh, radius, found):
                     cube[tuple(beside)] += abs(t[axis])
         expected = cube.ravel() / np.linalg.norm(cube)
         assert np.allclose(found[vertex], expected, atol=1e-12)
+
+
+def test_what_only_the_released_frames_need_is_not_compiled_for_others(mesh, radius, monkeypatch):
+    monkeypatch.setitem(sys.modules, "finsler.descriptors._compiled_qr", None)
+    assert shot_frames(mesh, radius=radius).axes.any()
+    with pytest.raises(ImportError):
+        shot_frames(mesh, radius=radius, as_released=True)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 40, 41, 500])
+def test_distances_are_sorted_up_to_their_count(count):
+    from finsler.descriptors._compiled import _sort
+
+    # Whole numbers, so that many are equal.
+    values = np.random.default_rng(count).integers(0, 30, count + 3).astype(float)
+    expected = np.concatenate([np.sort(values[:count]), values[count:]])
+    _sort(values, count)
+    np.testing.assert_array_equal(values, expected)

@@ -1,5 +1,8 @@
 """The anisotropic convolution: against dense polynomials, spectra, and itself."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +106,28 @@ def test_gradients_of_features_weights_and_operators(backend):
 
     assert torch.autograd.gradcheck(sum_of_terms, (y, values))
     assert torch.autograd.gradcheck(terms, (x, values))
+
+
+def test_two_threads_find_what_one_does():
+    """In a process of its own: tests that run side by side have one thread each."""
+    script = """
+import numba, torch
+from finsler import angle_stack, chebyshev_operators, primitives
+from finsler.nn import OperatorStack
+from finsler.nn.recurrence import chebyshev, clenshaw
+operators = chebyshev_operators(angle_stack(primitives.torus(20, 12), angles=3, tau=0.5))
+stack = OperatorStack.of(operators, dtype=torch.float64)
+torch.manual_seed(0)
+x, y = torch.randn(stack.n, 130).double(), torch.randn(stack.n, 5, 3, 130).double()
+found = []
+for threads in (1, 2):
+    numba.set_num_threads(threads)
+    terms = chebyshev(x, stack, 5, backend="compiled")
+    found += [terms, clenshaw(y, stack, backend="compiled")]
+assert torch.equal(found[0], found[2]) and torch.equal(found[1], found[3])
+"""
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 @SIZES

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -124,10 +123,3 @@ def progress_bar(*, shown: bool = True) -> Progress:
     columns = (title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not (shown and console.is_terminal)
     return Progress(*columns, console=console, transient=True, disable=disable)
-
-
-@contextmanager
-def stages(title: str) -> Iterator[Callable[[str], None]]:
-    """Shows the name of a stage on a spinner; nothing where stderr is not a terminal."""
-    with Console(stderr=True, markup=False).status(title) as status:
-        yield lambda stage: status.update(f"{title}: {stage}")

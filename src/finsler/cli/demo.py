@@ -14,8 +14,9 @@ from finsler.analysis import heat_kernel, spectrum
 from finsler.analysis.distance_fields import DistanceField, distance_fields
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar
-from finsler.cli.options import camera_options, wind_metric, with_options, working
+from finsler.cli.options import camera_options, wind_metric, with_options
 from finsler.cli.results import Overwrite
+from finsler.cli.spinner import working
 from finsler.frames import FaceFrames, principal_frames
 from finsler.mesh import TriMesh, primitives, write_mesh
 from finsler.metric import curvature_strength, tau_of_strength

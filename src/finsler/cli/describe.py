@@ -13,9 +13,10 @@ import numpy as np
 import typer
 
 from finsler.cli.batch import compute_rows, finish
-from finsler.cli.cluster_options import WorkerOptions, stages
+from finsler.cli.cluster_options import WorkerOptions
 from finsler.cli.options import AsJson, operator_options, with_options
 from finsler.cli.results import Overwrite, check_outputs
+from finsler.cli.spinner import stages
 from finsler.compute.batch import require_own_folder
 from finsler.data.meshes import Meshes, open_meshes
 from finsler.descriptors.description import SPECTRAL, Described, Description, describe_to_file

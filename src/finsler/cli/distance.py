@@ -32,7 +32,6 @@ from finsler.cli.options import (
     viewpoint_of,
     wind_metric,
     with_options,
-    working,
 )
 from finsler.cli.results import (
     ANIMATION_ENDINGS,
@@ -44,6 +43,7 @@ from finsler.cli.results import (
     write_animation,
     write_functions,
 )
+from finsler.cli.spinner import working
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh

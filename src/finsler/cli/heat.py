@@ -29,7 +29,6 @@ from finsler.cli.options import (
     operator_record,
     viewpoint_of,
     with_options,
-    working,
 )
 from finsler.cli.results import (
     ANIMATION_ENDINGS,
@@ -42,6 +41,7 @@ from finsler.cli.results import (
     write_animation,
     write_functions,
 )
+from finsler.cli.spinner import working
 from finsler.errors import InputError
 from finsler.mesh import TriMesh, load_mesh
 from finsler.mesh.arguments import vertex_indices

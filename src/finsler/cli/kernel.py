@@ -20,7 +20,6 @@ from finsler.cli.options import (
     stack_options,
     viewpoint_of,
     with_options,
-    working,
 )
 from finsler.cli.results import (
     FIGURE_ENDINGS,
@@ -31,6 +30,7 @@ from finsler.cli.results import (
     scalar_name,
     write_functions,
 )
+from finsler.cli.spinner import working
 from finsler.compute.memory import require
 from finsler.errors import InputError
 from finsler.mesh import load_mesh

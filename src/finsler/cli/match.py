@@ -14,7 +14,7 @@ import typer
 
 from finsler.cli import reports
 from finsler.cli.batch import compute_rows, finish
-from finsler.cli.cluster_options import WorkerOptions, stages
+from finsler.cli.cluster_options import WorkerOptions
 from finsler.cli.match_outputs import MatchFiles, print_report, report_of, write_colors
 from finsler.cli.options import (
     AsJson,
@@ -22,9 +22,9 @@ from finsler.cli.options import (
     camera_options,
     operator_options,
     with_options,
-    working,
 )
 from finsler.cli.results import Overwrite
+from finsler.cli.spinner import stages, working
 from finsler.compute.batch import require_own_folder
 from finsler.data.meshes import open_meshes
 from finsler.errors import InputError

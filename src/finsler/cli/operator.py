@@ -18,9 +18,9 @@ from finsler.cli.options import (
     operator_record,
     stack_options,
     with_options,
-    working,
 )
 from finsler.cli.results import Overwrite, check_outputs
+from finsler.cli.spinner import working
 from finsler.errors import InputError
 from finsler.frames import FaceFrames
 from finsler.mesh import TriMesh, load_mesh

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.text import Text
 
+from finsler.cli.spinner import working
 from finsler.mesh import TriMesh
 from finsler.metric import RandersMetric
 from finsler.operator import Laplacian, delaunay_laplacian, laplacian
@@ -208,13 +206,6 @@ def viewpoint_of(chosen: Viewpoint, mesh: Path) -> Viewpoint:
     """With the up axis that a file's format fixes, unless one is chosen: glTF says y."""
     fixed = chosen.up is None and mesh.suffix.lower() in (".gltf", ".glb")
     return Viewpoint("y", chosen.view) if fixed else chosen
-
-
-@contextmanager
-def working(on: str) -> Iterator[None]:
-    """A spinner on stderr while the block runs; nothing where stderr is not a terminal."""
-    with Console(stderr=True).status(Text(on)):
-        yield
 
 
 def wind_metric(mesh: TriMesh, wind: tuple[float, float, float]) -> RandersMetric:

@@ -25,9 +25,9 @@ from finsler.cli.options import (
     operator_record,
     viewpoint_of,
     with_options,
-    working,
 )
 from finsler.cli.results import FIGURE_ENDINGS, Overwrite, check_outputs, stdout_console
+from finsler.cli.spinner import working
 from finsler.mesh import load_mesh
 from finsler.operator import Laplacian
 from finsler.spec import OperatorSpec

@@ -2,7 +2,8 @@
 
 Neighbours are found anew in each pass, which costs little and needs no memory. Serial on purpose:
 the loops release the GIL (shapes can be spread over threads) and are safe after a fork, which
-threaded kernels are not.
+threaded kernels are not. Plain loops over numbers on purpose: expressions of whole arrays, slices
+that are assigned and np.sort compile for seconds, and the first use of the package waits for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from finsler.descriptors._compiled_qr import extreme_axes_qr
 from finsler.descriptors.shot import CLOSE, MEDIAN_POINTS, ROUNDING, SWEEPS
 from finsler.typing import FloatArray, IntArray
 
@@ -61,9 +61,7 @@ def sort_into_cells(
 
 
 @njit(cache=True, nogil=True)
-def _gather(
-    cells: Cells, i: int, radius: float, neighbors: Int32Array, distance: FloatArray
-) -> int:
+def gather(cells: Cells, i: int, radius: float, neighbors: Int32Array, distance: FloatArray) -> int:
     """Neighbours of point i and their distances; returns how many there are."""
     points, shape = cells.points, cells.shape
     cx = int((points[i, 0] - cells.lower[0]) / cells.width)
@@ -88,6 +86,50 @@ def _gather(
 
 
 @njit(cache=True, nogil=True)
+def covariance(
+    points: FloatArray,
+    i: int,
+    neighbors: Int32Array,
+    distance: FloatArray,
+    count: int,
+    radius: float,
+    released: bool,
+    a: FloatArray,
+) -> float:
+    """Fill a (3, 3) with Σ weight (p − p_i)(p − p_i)ᵀ; returns the sum of the weights.
+
+    They are radius − distance, or radius − distance² as `released`, which can be negative.
+    """
+    xx = xy = xz = yy = yz = zz = total = 0.0
+    for k in range(count):
+        j, far = neighbors[k], distance[k]
+        weight = radius - (far * far if released else min(far, radius))
+        x = points[j, 0] - points[i, 0]
+        y = points[j, 1] - points[i, 1]
+        z = points[j, 2] - points[i, 2]
+        total += weight
+        xx += weight * x * x
+        xy += weight * x * y
+        xz += weight * x * z
+        yy += weight * y * y
+        yz += weight * y * z
+        zz += weight * z * z
+    a[0, 0], a[1, 1], a[2, 2] = xx, yy, zz
+    a[0, 1] = a[1, 0] = xy
+    a[0, 2] = a[2, 0] = xz
+    a[1, 2] = a[2, 1] = yz
+    return total
+
+
+@njit(cache=True, nogil=True)
+def cross(axes: FloatArray, i: int) -> None:
+    """Fill in the axis y = z × x of point i."""
+    for d in range(3):
+        e, f = (d + 1) % 3, (d + 2) % 3
+        axes[i, 1, d] = axes[i, 2, e] * axes[i, 0, f] - axes[i, 2, f] * axes[i, 0, e]
+
+
+@njit(cache=True, nogil=True)
 def _rotate(a: FloatArray, v: FloatArray, p: int, q: int) -> None:
     """One Jacobi rotation: makes a[p, q] zero and turns the columns of v along."""
     theta = (a[q, q] - a[p, p]) / (2.0 * a[p, q])
@@ -109,47 +151,44 @@ def _rotate(a: FloatArray, v: FloatArray, p: int, q: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _extreme_axes(a: FloatArray, v: FloatArray, first: FloatArray, last: FloatArray) -> None:
-    """Eigenvectors of the largest and the smallest eigenvalue of a, which is overwritten.
+def _extreme_axes(a: FloatArray, v: FloatArray, axes: FloatArray, i: int) -> None:
+    """Axes x and z of point i: eigenvectors of the largest and the smallest eigenvalue of a.
 
-    Among equal eigenvalues the first in the order of the coordinates is the larger.
+    Among equal eigenvalues the first in the order of the coordinates is the larger. Overwrites a
+    and v.
     """
     zero = ROUNDING * (abs(a[0, 0]) + abs(a[1, 1]) + abs(a[2, 2]))
-    v[:] = 0.0
-    v[0, 0] = v[1, 1] = v[2, 2] = 1.0
+    for p in range(3):
+        for q in range(3):
+            v[p, q] = 1.0 if p == q else 0.0
     for _ in range(SWEEPS):
-        for p, q in ((0, 1), (0, 2), (1, 2)):
+        for r in range(2, -1, -1):
+            p = 1 if r == 0 else 0
+            q = 3 - p - r
             if abs(a[p, q]) > zero:
                 _rotate(a, v, p, q)
     high, low = 0, 0
-    for d in (1, 2):
+    for d in range(1, 3):
         if a[d, d] > a[high, high] + zero:
             high = d
         if a[d, d] <= a[low, low] + zero:
             low = d
-    first[:] = v[:, high]
-    last[:] = v[:, low]
+    for d in range(3):
+        axes[i, 0, d] = v[d, high]
+        axes[i, 2, d] = v[d, low]
 
 
 @njit(cache=True, nogil=True)
-def _votes(
-    points: FloatArray,
-    i: int,
-    neighbors: Int32Array,
-    distance: FloatArray,
-    axis: FloatArray,
-    radius: float,
-    between: tuple[float, float],
-) -> int:
-    """Neighbours at distances `between` these on the side of the axis, less those on the other."""
-    votes = 0
-    for k in range(len(neighbors)):
-        if between[0] <= distance[k] <= between[1]:
-            along = 0.0
-            for d in range(3):
-                along += (points[neighbors[k], d] - points[i, d]) * axis[d]
-            votes += int(along > CLOSE * radius) - int(along < -CLOSE * radius)
-    return votes
+def _sort(values: FloatArray, count: int) -> None:
+    """Sort the first values in place: exchanges over ever smaller gaps (comb sort)."""
+    gap, exchanged = count, True
+    while gap > 1 or exchanged:
+        gap, exchanged = max(10 * gap // 13, 1), False
+        for k in range(count - gap):
+            low, high = values[k], values[k + gap]
+            if low > high:
+                values[k], values[k + gap] = high, low
+                exchanged = True
 
 
 @njit(cache=True, nogil=True)
@@ -158,85 +197,69 @@ def _side(
     i: int,
     neighbors: Int32Array,
     distance: FloatArray,
-    axis: FloatArray,
+    count: int,
+    axes: FloatArray,
+    which: int,
     radius: float,
+    ordered: FloatArray,
 ) -> int:
-    """Positive where most neighbours lie on the side of the axis, negative where on the other.
+    """Positive where most neighbours lie on the side of an axis, negative where on the other.
 
-    Where as many lie on both sides, the points around the median distance decide.
+    Where as many lie on both sides, the points around the median distance decide; `ordered` is
+    room for the distances.
     """
-    all_of_them = (0.0, 2.0 * radius)
-    votes = _votes(points, i, neighbors, distance, axis, radius, all_of_them)
-    if votes == 0:
-        ordered = np.sort(distance)
-        middle, last = len(ordered) // 2, len(ordered) - 1
-        near = ordered[max(middle - MEDIAN_POINTS // 2, 0)] - CLOSE * radius
-        far = ordered[min(middle + MEDIAN_POINTS // 2, last)] + CLOSE * radius
-        votes = _votes(points, i, neighbors, distance, axis, radius, (near, far))
+    near, far = 0.0, 2.0 * radius
+    votes = 0
+    for attempt in range(2):
+        if attempt == 1:
+            for k in range(count):
+                ordered[k] = distance[k]
+            _sort(ordered, count)
+            middle = count // 2
+            near = ordered[max(middle - MEDIAN_POINTS // 2, 0)] - CLOSE * radius
+            far = ordered[min(middle + MEDIAN_POINTS // 2, count - 1)] + CLOSE * radius
+        for k in range(count):
+            if near <= distance[k] <= far:
+                along = 0.0
+                for d in range(3):
+                    along += (points[neighbors[k], d] - points[i, d]) * axes[i, which, d]
+                votes += int(along > CLOSE * radius) - int(along < -CLOSE * radius)
+        if votes != 0:
+            break
     return votes
 
 
 @njit(cache=True, nogil=True)
-def frames(cells: Cells, radius: float, least: int, released: bool, axes: FloatArray) -> Int32Array:
-    """Fill `axes` (n, 3, 3) with the rows x, y, z of each frame; returns the neighbour counts.
+def frames(cells: Cells, radius: float, least: int, axes: FloatArray, counts: Int32Array) -> None:
+    """Fill `axes` (n, 3, 3) with the rows x, y, z of each frame, and `counts` of neighbours (n,).
 
-    The covariance has the weights radius − distance, or radius − distance² as `released`, which can
-    be negative and are taken relative to their sum. All in the order of the cells; a vertex with
+    The covariance has the weights radius − distance. All in the order of the cells; a vertex with
     fewer than `least` neighbours is left as it is.
     """
-    points = cells.points
+    points, normals = cells.points, cells.normals
     n = len(points)
-    counts = np.zeros(n, np.int32)
-    neighbors, distance = np.empty(n, np.int32), np.empty(n)
-    a, v, delta = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    neighbors, distance, ordered = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    a, v = np.empty((3, 3)), np.empty((3, 3))
     for i in range(n):
-        count = counts[i] = _gather(cells, i, radius, neighbors, distance)
+        count = gather(cells, i, radius, neighbors, distance)
+        counts[i] = count
         if count < least:
             continue
-        near, far = neighbors[:count], distance[:count]
-        a[:] = 0.0
-        total = 0.0
-        for k in range(count):
-            weight = radius - (far[k] * far[k] if released else min(far[k], radius))
-            total += weight
-            for d in range(3):
-                delta[d] = points[near[k], d] - points[i, d]
-            for p in range(3):
-                for q in range(p, 3):
-                    a[p, q] += weight * delta[p] * delta[q]
-        if total < 0.0:
-            a *= -1.0
-        a[1, 0], a[2, 0], a[2, 1] = a[0, 1], a[0, 2], a[1, 2]
-        x, y, z = axes[i, 0], axes[i, 1], axes[i, 2]
-        if released:
-            extreme_axes_qr(a, v, x, z)
-            # What lies in the plane counts as above it, and a tie leaves the sign of the solver.
-            for axis in (x, z):
-                above = 0
-                for k in range(count):
-                    along = 0.0
-                    for d in range(3):
-                        along += (points[near[k], d] - points[i, d]) * axis[d]
-                    above += int(along >= 0.0)
-                if 2 * above < count:
-                    axis *= -1.0
-        else:
-            _extreme_axes(a, v, x, z)
-            side = float(_side(points, i, near, far, x, radius))
-            if side == 0.0:
-                side = x[np.argmax(np.abs(x))]
-            if side < 0.0:
-                x *= -1.0
-            side = float(_side(points, i, near, far, z, radius))
-            if side == 0.0:
+        covariance(points, i, neighbors, distance, count, radius, False, a)
+        _extreme_axes(a, v, axes, i)
+        for which in range(0, 3, 2):
+            votes = _side(points, i, neighbors, distance, count, axes, which, radius, ordered)
+            side = float(votes)
+            if votes == 0:
                 for d in range(3):
-                    side += z[d] * cells.normals[i, d]
+                    if which == 2:
+                        side += axes[i, 2, d] * normals[i, d]
+                    elif abs(axes[i, 0, d]) > abs(side):
+                        side = axes[i, 0, d]
             if side < 0.0:
-                z *= -1.0
-        for d in range(3):
-            e, f = (d + 1) % 3, (d + 2) % 3
-            y[d] = z[e] * x[f] - z[f] * x[e]
-    return counts
+                for d in range(3):
+                    axes[i, which, d] *= -1.0
+        cross(axes, i)
 
 
 @njit(cache=True, nogil=True)
@@ -311,25 +334,24 @@ def describe(
     n = len(points)
     neighbors, distance = np.empty(n, np.int32), np.empty(n)
     histogram = np.empty(32 * (bins + 1))
-    local = np.empty(3)
     for i in range(n):
-        count = _gather(cells, i, radius, neighbors, distance)
+        count = gather(cells, i, radius, neighbors, distance)
         if count < least:
             continue
-        histogram[:] = 0.0
+        for k in range(len(histogram)):
+            histogram[k] = 0.0
         for k in range(count):
             j = neighbors[k]
-            cosine = 0.0
-            local[:] = 0.0
+            cosine = x = y = z = 0.0
             for d in range(3):
                 delta = (points[j, d] - points[i, d]) / radius
-                for axis in range(3):
-                    local[axis] += delta * axes[i, axis, d]
+                x += delta * axes[i, 0, d]
+                y += delta * axes[i, 1, d]
+                z += delta * axes[i, 2, d]
                 cosine += normals[j, d] * axes[i, 2, d]
-            x, y, z = local[0], local[1], local[2]
             _vote(x, y, z, distance[k] / radius, cosine, bins, rings, histogram)
         squared = 0.0
-        for value in histogram:
-            squared += value * value
+        for k in range(len(histogram)):
+            squared += histogram[k] * histogram[k]
         for k in range(len(histogram)):
             out[rows[i], k] = histogram[k] / sqrt(squared)

@@ -1,4 +1,4 @@
-"""Eigenvectors of symmetric 3×3 matrices with the signs of the usual QR iteration.
+"""Frames of SHOT as the code in circulation makes them, with the signs of its QR iteration.
 
 Any eigenvector has two signs, and descriptors in circulation depend on which one their solver
 returned. This is the textbook algorithm (Golub and Van Loan, section 8.3: one Householder
@@ -13,6 +13,7 @@ from math import hypot, sqrt
 import numpy as np
 from numba import njit
 
+from finsler.descriptors._compiled import Cells, Int32Array, covariance, cross, gather
 from finsler.typing import FloatArray
 
 _TINY = 2.2250738585072014e-308
@@ -41,8 +42,9 @@ def _rotation(x: float, z: float) -> tuple[float, float]:
 @njit(cache=True, nogil=True)
 def _tridiagonal(a: FloatArray, d: FloatArray, e: FloatArray, q: FloatArray) -> None:
     """a = q T qᵀ, T with diagonal d and off-diagonal e; q is a reflection of the last two axes."""
-    q[:] = 0.0
-    q[0, 0] = 1.0
+    for r in range(3):
+        for c in range(3):
+            q[r, c] = 1.0 if r == c == 0 else 0.0
     d[0] = a[0, 0]
     if a[2, 0] * a[2, 0] <= _TINY:
         d[1], d[2], e[0], e[1] = a[1, 1], a[2, 2], a[1, 0], a[2, 1]
@@ -86,12 +88,21 @@ def _qr_step(start: int, end: int, d: FloatArray, e: FloatArray, q: FloatArray) 
 
 
 @njit(cache=True, nogil=True)
-def extreme_axes_qr(a: FloatArray, q: FloatArray, first: FloatArray, last: FloatArray) -> None:
-    """Eigenvectors of the largest and the smallest eigenvalue of a, with the solver's signs."""
-    largest = np.abs(a).max()
-    scaled = a / largest if largest > 0.0 else a
+def _extreme_axes(a: FloatArray, q: FloatArray, axes: FloatArray, i: int) -> None:
+    """Axes x and z of point i: eigenvectors of the largest and the smallest eigenvalue of a.
+
+    They have the signs of the solver. Overwrites a and q.
+    """
+    largest = 0.0
+    for r in range(3):
+        for c in range(3):
+            largest = max(largest, abs(a[r, c]))
+    if largest > 0.0:
+        for r in range(3):
+            for c in range(3):
+                a[r, c] /= largest
     d, e = np.empty(3), np.empty(2)
-    _tridiagonal(scaled, d, e, q)
+    _tridiagonal(a, d, e, q)
     end = 2
     for _ in range(_STEPS):
         for k in range(end):
@@ -105,5 +116,53 @@ def extreme_axes_qr(a: FloatArray, q: FloatArray, first: FloatArray, last: Float
         while start > 0 and e[start - 1] != 0.0:
             start -= 1
         _qr_step(start, end, d, e, q)
-    first[:] = q[:, np.argmax(d)]
-    last[:] = q[:, np.argmin(d)]
+    high, low = 0, 0
+    for k in range(1, 3):
+        high = k if d[k] > d[high] else high
+        low = k if d[k] < d[low] else low
+    for r in range(3):
+        axes[i, 0, r] = q[r, high]
+        axes[i, 2, r] = q[r, low]
+
+
+@njit(cache=True, nogil=True)
+def _turn_to_most(
+    points: FloatArray, i: int, neighbors: Int32Array, count: int, axes: FloatArray, which: int
+) -> None:
+    """Turn an axis of point i to the side on which most neighbours lie.
+
+    What lies in the plane counts as above it, and a tie leaves the sign of the solver.
+    """
+    above = 0
+    for k in range(count):
+        along = 0.0
+        for d in range(3):
+            along += (points[neighbors[k], d] - points[i, d]) * axes[i, which, d]
+        above += int(along >= 0.0)
+    if 2 * above < count:
+        for d in range(3):
+            axes[i, which, d] *= -1.0
+
+
+@njit(cache=True, nogil=True)
+def frames_as_released(
+    cells: Cells, radius: float, least: int, axes: FloatArray, counts: Int32Array
+) -> None:
+    """As `frames`, with the weights radius − distance² relative to their sum."""
+    points = cells.points
+    n = len(points)
+    neighbors, distance = np.empty(n, np.int32), np.empty(n)
+    a, q = np.empty((3, 3)), np.empty((3, 3))
+    for i in range(n):
+        count = gather(cells, i, radius, neighbors, distance)
+        counts[i] = count
+        if count < least:
+            continue
+        if covariance(points, i, neighbors, distance, count, radius, True, a) < 0.0:
+            for r in range(3):
+                for c in range(3):
+                    a[r, c] = -a[r, c]
+        _extreme_axes(a, q, axes, i)
+        for which in range(0, 3, 2):
+            _turn_to_most(points, i, neighbors, count, axes, which)
+        cross(axes, i)

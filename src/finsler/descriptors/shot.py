@@ -180,14 +180,18 @@ def shot_frames(
     >>> frames.axes[120, 2].tolist()
     [0.0, 0.0, 1.0]
     """
-    from finsler.descriptors import _compiled
+    # Each is compiled where it is used for the first time.
+    if as_released:
+        from finsler.descriptors._compiled_qr import frames_as_released as fill
+    else:
+        from finsler.descriptors._compiled import frames as fill
 
     cells, vertices = _cells(mesh, radius, min_neighbors, as_released)
     axes = np.zeros((mesh.n_vertices, 3, 3))
     neighbors = np.zeros(mesh.n_vertices, dtype=np.int64)
-    sorted_axes = np.zeros((len(vertices), 3, 3))
-    neighbors[vertices] = _compiled.frames(cells, radius, min_neighbors, as_released, sorted_axes)
-    axes[vertices] = sorted_axes
+    sorted_axes, counts = np.zeros((len(vertices), 3, 3)), np.zeros(len(vertices), np.int32)
+    fill(cells, radius, min_neighbors, sorted_axes, counts)
+    axes[vertices], neighbors[vertices] = sorted_axes, counts
     return ShotFrames(axes, neighbors)
 
 
