@@ -18,14 +18,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
-from finsler.analysis.spectrum import Spectrum
-from finsler.descriptors.directed import INTRINSIC, DirectedDomain, intrinsic_inputs
+from finsler.analysis.spectrum import Spectrum, spectrum
+from finsler.descriptors.directed import FUNCTIONS, INTRINSIC, DirectedDomain, intrinsic_inputs
 from finsler.descriptors.shot import shot
 from finsler.errors import InputError
+from finsler.mesh.arguments import checked
+from finsler.mesh.io import load_mesh
 from finsler.mesh.measures import vertex_normals
 from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
+from finsler.mesh.unit import UnitSurface
+from finsler.operator import lbo
 from finsler.storage.npz import read_npz, write_npz
 from finsler.typing import IntArray
 
@@ -33,6 +38,8 @@ from finsler.typing import IntArray
 RADII = (0.09, 0.18)
 # Vertices above which a mesh is clustered first: a ball of the larger radius holds 1,000 then.
 _MOST = 9824
+# Fewest eigenfunctions that features are computed with.
+LEAST_FUNCTIONS = 10
 # Unit of length of derivatives, in √area; the same as in `finsler.nn.maps.directed_net`.
 _LENGTH = 0.1
 _HISTOGRAM = ("middle", "axes", "scale")
@@ -147,7 +154,11 @@ def two_histograms(mesh: TriMesh) -> Array:
     """
     if mesh.n_vertices > _MOST:
         coarse, cluster = _clustered(mesh)
-        return two_histograms(coarse)[cluster]
+        rows = two_histograms(coarse)
+        known = np.flatnonzero(rows.any(axis=1))
+        # A cluster that no face is left of has no normal, and takes the rows of the nearest one.
+        nearest = known[cKDTree(coarse.vertices[known]).query(coarse.vertices)[1]]
+        return rows[nearest][cluster]
     return np.hstack([shot(mesh, radius=radius, dtype=np.float32) for radius in RADII])
 
 
@@ -180,3 +191,64 @@ def _clustered(mesh: TriMesh) -> tuple[TriMesh, IntArray]:
 def shipped_model() -> FeatureModel:
     """The model that comes with the package."""
     return FeatureModel.read(str(files("finsler.descriptors").joinpath("model.npz")))
+
+
+def feature_model(name: str | os.PathLike[str]) -> FeatureModel | None:
+    """The model of a name: "box", "none" or a path of .npz.
+
+    Raises
+    ------
+    InputError
+        It is something else, or the file cannot be read.
+    """
+    if name == "none":
+        return None
+    if name == "box":
+        return shipped_model()
+    if not str(name).endswith(".npz"):
+        raise InputError(
+            f"model is {str(name)!r}; it must be box, none, or the .npz file of a model"
+        )
+    return FeatureModel.read(name)
+
+
+@checked
+def vertex_features(
+    mesh: TriMesh | str | os.PathLike[str], *, model: str | os.PathLike[str] = "box"
+) -> NDArray[np.float32]:
+    """Numbers at each vertex that are alike where two surfaces correspond, (n, 128), of length 1.
+
+    They are found by the model that comes with the package, which has learned from people and
+    animals; on other shapes they are a descriptor like others. Scale, position, rotation and
+    numbering do not matter, and the triangulation little.
+
+    Parameters
+    ----------
+    mesh : TriMesh or path
+        Repaired first; vertices that are left out get the features of the nearest one.
+    model : str or path
+        "box", or the .npz file of a model that `make model` has built.
+
+    Raises
+    ------
+    InputError
+        A mesh without area or with fewer than 30 vertices, or a model that cannot be read.
+
+    Examples
+    --------
+    >>> from finsler import primitives
+    >>> vertex_features(primitives.bumpy_sphere(6)).shape
+    (362, 128)
+    """
+    chosen = feature_model(model)
+    if chosen is None:
+        raise InputError("features come from a model; give box, or the .npz file of one")
+    unit = UnitSurface.of(mesh if isinstance(mesh, TriMesh) else load_mesh(mesh))
+    size = min(FUNCTIONS, unit.mesh.n_vertices // 3)
+    if size < LEAST_FUNCTIONS:
+        raise InputError(
+            f"the mesh has {unit.mesh.n_vertices} vertices; features need at least"
+            f" {3 * LEAST_FUNCTIONS}"
+        )
+    pairs = spectrum(lbo(unit.mesh), size)
+    return chosen.features(unit.mesh, pairs, two_histograms(unit.mesh))[unit.vertex_map]

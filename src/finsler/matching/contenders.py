@@ -20,8 +20,8 @@ from finsler.matching.verdict import Verdict, verdict
 # Directions of the histograms that are kept, and growth of the basis in a step.
 _FEATURES = 64
 _STEP = 70
-# Maps that are looked at where the first is doubtful.
-_TRIED = 3
+# Candidates that are refined until one of them is as probable as the second number.
+_TRIED, _SURE = 4, 0.98
 # Vertices at which features are compared.
 _SAMPLES = 2000
 # Maps whose images are nearer to each other in the mean, in √area, are the same.
@@ -47,22 +47,29 @@ def contenders(
 ) -> list[Contender]:
     """The best map and so many others that differ from it.
 
-    Where the map of least energy is doubtful once it is refined, the next two are refined as well,
-    and the most probable of the three is the best.
+    Candidates are refined in the order of their energy until one is very probably right, at most
+    four of them unless more alternatives are asked for; the most probable one is the best.
     """
     progress("candidates")
     features = principal_features(first.histograms, second.histograms, _FEATURES)
     ranked = candidates(first, second, *features, partial=partial, seed=seed)
     progress("refinement")
-    different: list[Contender] = []
+    refined: list[Contender] = []
     for contender in _refined(first, second, features, ranked, partial, seed):
-        if not any(_same(contender, other, second) for other in different):
-            different.append(contender)
-        wanted = _TRIED if different[0].verdict.doubtful and not partial else 1
-        if len(different) >= max(wanted, 1 + alternatives):
+        refined.append(contender)
+        sure = partial or contender.verdict.probability > _SURE or len(refined) >= _TRIED
+        if sure and len(_different(refined, second)) > alternatives:
             break
-    by_probability = sorted(different, key=lambda each: -each.verdict.probability)
-    return by_probability[: 1 + alternatives]
+    return _different(refined, second)[: 1 + alternatives]
+
+
+def _different(refined: list[Contender], second: DescribedSurface) -> list[Contender]:
+    """The maps that differ, the most probable first."""
+    kept: list[Contender] = []
+    for contender in sorted(refined, key=lambda each: -each.verdict.probability):
+        if not any(_same(contender, other, second) for other in kept):
+            kept.append(contender)
+    return kept
 
 
 def _refined(

@@ -11,7 +11,7 @@ import numpy as np
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.compute.batch import ensure_result
-from finsler.descriptors.learned import FeatureModel, shipped_model
+from finsler.descriptors.learned import FeatureModel, feature_model
 from finsler.errors import InputError
 from finsler.matching.summaries import Histograms, Signatures
 from finsler.matching.surfaces import DescribedSurface, basis_size, describe_unit
@@ -96,25 +96,6 @@ def describe(
     return described(
         UnitSurface.of(given), k=k, operator=operator, model=feature_model(model), cache=cache
     )
-
-
-def feature_model(name: str | os.PathLike[str]) -> FeatureModel | None:
-    """The model of a name: "box", "none" or a path of .npz.
-
-    Raises
-    ------
-    InputError
-        It is something else, or the file cannot be read.
-    """
-    if name == "none":
-        return None
-    if name == "box":
-        return shipped_model()
-    if not str(name).endswith(".npz"):
-        raise InputError(
-            f"model is {str(name)!r}; it must be box, none, or the .npz file of a model"
-        )
-    return FeatureModel.read(name)
 
 
 def described(

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum, spectrum
-from finsler.descriptors.learned import FeatureModel
+from finsler.descriptors.learned import FeatureModel, feature_model
 from finsler.errors import InputError
 from finsler.matching.contenders import Contender, contenders
-from finsler.matching.descriptions import described, feature_model, read_described
+from finsler.matching.descriptions import described, read_described
 from finsler.matching.functional import embeddings, pull_back
 from finsler.matching.landmarks import checked_landmarks, with_landmarks
 from finsler.matching.nearest import nearest_rows

@@ -16,8 +16,9 @@ import numpy as np
 
 from finsler.compute.batch import Row, ensure_result
 from finsler.data.meshes import Meshes
+from finsler.descriptors.learned import feature_model
 from finsler.errors import InputError
-from finsler.matching.descriptions import describe, feature_model
+from finsler.matching.descriptions import describe
 from finsler.matching.match import Match, match
 from finsler.matching.surfaces import LEAST_SIZE, DescribedSurface
 from finsler.matching.verdict import Verdict

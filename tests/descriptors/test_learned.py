@@ -1,0 +1,151 @@
+"""Features of the model in the box: what changes them and what does not, and its file."""
+
+import numpy as np
+import pytest
+
+import finsler
+from finsler.data import synthetic_collection
+from finsler.descriptors import FeatureModel, shipped_model, vertex_features
+from finsler.descriptors.directed import DirectedDomain, intrinsic_inputs
+from finsler.descriptors.learned import _clustered, feature_model, two_histograms
+from finsler.mesh.unit import UnitSurface
+from finsler.operator.gradients import vertex_gradients
+
+
+@pytest.fixture(scope="module")
+def creatures():
+    """Two people of different builds and poses, with the points that correspond."""
+    people = synthetic_collection("person", train=0, test=2, poses=1, vertices=1000, flaws=0.0)
+    return [people[name] for name in people.test]
+
+
+@pytest.fixture(scope="module")
+def mesh(creatures):
+    return creatures[0].mesh
+
+
+def test_points_that_correspond_are_alike(creatures):
+    one, other = (vertex_features(shape.mesh) for shape in creatures)
+    points = [shape.points for shape in creatures]
+    known = (points[0] >= 0) & (points[1] >= 0)
+    images = (one[points[0][known]] @ other.T).argmax(axis=1)
+    there = creatures[1].mesh
+    apart = there.vertices[images] - there.vertices[points[1][known]]
+    error = np.linalg.norm(apart, axis=1).mean() / np.sqrt(finsler.mesh.surface_area(there))
+    # A random vertex is half of √area away.
+    assert error < 0.04
+
+
+def test_scale_position_rotation_and_numbering_do_not_matter(mesh):
+    before = vertex_features(mesh)
+    assert before.shape == (mesh.n_vertices, 128) and before.dtype == np.float32
+    assert np.allclose(np.linalg.norm(before, axis=1), 1.0, atol=1e-5)
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn[:, 0] *= np.linalg.det(turn)
+    order = rng.permutation(mesh.n_vertices)
+    new = np.empty_like(order)
+    new[order] = np.arange(len(order))
+    moved = finsler.TriMesh(30.0 * mesh.vertices[order] @ turn.T + 5.0, new[mesh.faces])
+    after = vertex_features(moved)
+    # SHOT has frames that are decided by a hair at few vertices.
+    assert np.median(np.linalg.norm(after - before[order], axis=1)) < 1e-3
+
+
+def test_mirror_image_has_other_features(mesh):
+    mirrored = finsler.TriMesh(mesh.vertices * [-1.0, 1.0, 1.0], mesh.faces[:, ::-1])
+    apart = np.linalg.norm(vertex_features(mirrored) - vertex_features(mesh), axis=1)
+    assert np.median(apart) > 0.1
+
+
+def test_network_in_torch_gives_the_same(mesh):
+    torch = pytest.importorskip("torch")
+    from finsler.nn.maps.directed_net import DirectedNet, DirectedTensors
+
+    model, unit = shipped_model(), UnitSurface.of(mesh)
+    pairs = finsler.spectrum(finsler.lbo(unit.mesh), 128)
+    histograms = two_histograms(unit.mesh)
+    channels = len(model.weights["first.bias"])
+    inputs = model.weights["first.weight"].shape[1]
+    network = DirectedNet(inputs, model.size, channels=channels, blocks=model.blocks)
+    network.load_state_dict({name: torch.tensor(w) for name, w in model.weights.items()})
+    read = (histograms - model.middle) @ (model.axes / model.scale)
+    given = torch.tensor(np.hstack([intrinsic_inputs(unit.mesh, pairs), read]))
+    domain = DirectedTensors.of(DirectedDomain.of(unit.mesh, pairs))
+    with torch.no_grad():
+        expected = network(given, domain).numpy()
+    assert np.allclose(model.features(unit.mesh, pairs, histograms), expected, atol=2e-4)
+
+
+def test_card_says_what_the_model_is():
+    card = shipped_model().card
+    assert card["command"] == "make model" and "persons and animals" in card["trained on"]
+    assert all(row["failed"] == 0.0 for row in card["held out"].values())
+
+
+def test_file_and_back(tmp_path):
+    model = shipped_model()
+    model.write(tmp_path / "again.npz")
+    again = FeatureModel.read(tmp_path / "again.npz")
+    assert again.card == model.card and again.version == model.version
+    for name, weights in model.weights.items():
+        assert np.array_equal(again.weights[name], weights)
+
+
+def test_bad_models(tmp_path):
+    np.savez(tmp_path / "other.npz", middle=np.zeros(3))
+    for path, sentence in ((tmp_path / "other.npz", "card"), (tmp_path / "gone.npz", "no such")):
+        with pytest.raises(finsler.InputError, match=sentence):
+            feature_model(path)
+    with pytest.raises(finsler.InputError, match="must be box, none"):
+        feature_model("boxes")
+    with pytest.raises(finsler.InputError, match="features come from a model"):
+        vertex_features(finsler.primitives.sphere(5), model="none")
+    with pytest.raises(finsler.InputError, match="at least 30"):
+        vertex_features(finsler.primitives.sphere(1))
+
+
+def test_weights_that_do_not_fit_are_refused(tmp_path):
+    model = shipped_model()
+    narrow = FeatureModel(
+        model.weights, model.middle, model.axes[:, :9], model.scale[:9], model.card
+    )
+    narrow.write(tmp_path / "narrow.npz")
+    with pytest.raises(finsler.InputError, match="do not fit"):
+        FeatureModel.read(tmp_path / "narrow.npz")
+
+
+def test_fine_meshes_share_the_histograms_of_clusters(monkeypatch):
+    import finsler.descriptors.learned as learned
+
+    unit = UnitSurface.of(finsler.primitives.bumpy_sphere(20)).mesh
+    whole = two_histograms(unit)
+    monkeypatch.setattr(learned, "_MOST", 2500)
+    coarse, cluster = _clustered(unit)
+    assert 1000 < coarse.n_vertices <= 2500 and len(cluster) == unit.n_vertices
+    gap = np.linalg.norm(coarse.vertices[cluster] - unit.vertices, axis=1)
+    assert gap.max() < 0.05
+    rows = two_histograms(unit)
+    assert rows.any(axis=1).all()
+    likeness = np.einsum("nd,nd->n", rows, whole)
+    # Two histograms of length 1 side by side: 2 where they are the same.
+    assert np.median(likeness) > 1.7
+
+
+def test_derivatives_along_a_direction():
+    flat = finsler.primitives.plane(12, 12)
+    east = np.tile([1.0, 0.0, 0.0], (flat.n_vertices, 1))
+    i, j, weights = vertex_gradients(flat, east)
+    x, y, _ = flat.vertices.T
+    along, across = (np.bincount(i, w * ((3 * x + 5 * y)[j] - (3 * x + 5 * y)[i])) for w in weights)
+    assert np.allclose(along, 3.0) and np.allclose(across, 5.0)
+
+
+def test_domain_of_a_surface_without_direction():
+    ball = finsler.primitives.sphere(6)
+    unit = UnitSurface.of(ball).mesh
+    domain = DirectedDomain.of(unit, finsler.spectrum(finsler.lbo(unit), 40))
+    # Nothing tells one direction from another: the field fades.
+    assert np.isfinite(domain.gradient).all() and domain.strength.max() <= 1.0 + 1e-6
+    constant = np.ones(ball.n_vertices, dtype=np.float32)
+    assert np.allclose(domain.derivative() @ constant, 0.0, atol=1e-4)
