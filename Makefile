@@ -7,13 +7,14 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check install --quiet --constra
 
 BENCHMARKS = first_use main_jobs assembly eigen distance diffusion nonlinear shot synthetic prepare evaluation
 
-.PHONY: help demo test lint package bench reliability minimal newest audit docs clean
+.PHONY: help demo test lint package model bench reliability minimal newest audit docs clean
 
 help:
 	@echo "make demo         set up and run the main job on shapes it makes, some minutes; look into demo/"
 	@echo "make test         set up and run all tests"
 	@echo "make lint         check format, style and types"
 	@echo "make package      build wheel and sdist into build/dist, check them, and use the wheel in an empty environment"
+	@echo "make model        build the model in the box anew: shapes, training, weights; two hours of two cores"
 	@echo "make bench        measure speed and memory against other packages, half an hour"
 	@echo "make reliability  fuzz, disturb and load everything, some hours; writes docs/reliability.md"
 	@echo "make minimal      run the tests with the lowest versions that are allowed"
@@ -44,6 +45,9 @@ package:
 	build/empty/bin/finsler --version
 	cd build && empty/bin/finsler data synthesize quadruped dogs --train 1 --test 1 --poses 1 --vertices 800 --overwrite \
 	  && empty/bin/finsler match dogs/off/quadruped_i0*.off -k 60 -o map.npz --overwrite
+
+model: $(VENV)/ready-demo
+	$(BIN)/python -m finsler.nn.training.box build/model src/finsler/descriptors/model.npz
 
 bench: $(VENV)/ready-test
 	for question in $(BENCHMARKS); do $(BIN)/python benchmarks/$$question.py || exit 1; done

@@ -224,6 +224,7 @@ def test_own_pairs_weigh_as_in_the_whole():
             "dirichlet": 1.0,
             "bijectivity": np.nan,
             **{kind: np.full(5, error) for kind in ("along_edges", "fast_marching")},
+            "probability": 0.9 if error < 0.05 else 0.1,
         }
         for a, b, error in (("a", "b", 0.1), ("a", "a", 0.0))
     ]
@@ -233,6 +234,7 @@ def test_own_pairs_weigh_as_in_the_whole():
     assert summary.literature.mean_without_failed == 0.0
     assert summary.strict.mean == pytest.approx(10.0)
     assert summary.strict.mean_without_failed is None and summary.bijectivity is None
+    assert summary.doubted_failed == 1.0 and summary.doubted_right is None
     nothing = summarize_pairs("plain", sample, [{"outcome": "failed", "shape_1": 1, "shape_2": 2}])
     assert nothing.literature is None and nothing.measured == 0
 

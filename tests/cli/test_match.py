@@ -103,6 +103,8 @@ def test_failed_match_is_announced(files, tmp_path):
         (["--no-refine"], "give one with --model"),
         (["--model", "none.safetensors"], "no such file"),
         (["-k", "3"], "k of at least 10"),
+        (["--landmarks", "none.txt"], "none.txt"),
+        (["--model", "boxes.npz"], "no such file"),
     ],
 )
 def test_bad_options(files, tmp_path, monkeypatch, arguments, sentence):
@@ -127,3 +129,38 @@ def test_unreadable_files(files, tmp_path):
 def test_help_has_an_example():
     text = " ".join(run("--help").split())
     assert "Example" in text and "--partial" in text and "--model" in text
+
+
+def test_alternatives_landmarks_and_strict(files, tmp_path):
+    out, report = tmp_path / "map.npz", tmp_path / "map.html"
+    marks = tmp_path / "marks.txt"
+    marks.write_text("0 0\n100 100\n250 250\n")
+    options = ["-k", 40, "--landmarks", marks, "--strict", "--json"]
+    assert json.loads(run(*files, *options))["verdict"]["probability"] > 0.5
+    # An egg fits onto itself in several ways.
+    ball = finsler.primitives.sphere(6)
+    finsler.write_mesh(
+        tmp_path / "egg.off", finsler.TriMesh(ball.vertices * [1, 1.2, 1.5], ball.faces)
+    )
+    egg = tmp_path / "egg.off"
+    options = ["-k", 40, "--alternatives", 1, "--json", "-o", out, "--report", report]
+    answer = json.loads(run(egg, egg, *options))
+    assert len(answer["alternatives"]) == 1
+    with np.load(out) as data:
+        assert data["alternatives_12"].shape == (1, 362)
+        assert data["alternatives_21"].shape == (1, 362)
+        assert data["alternatives_probability"][0] <= data["probability"]
+    page = report.read_text()
+    assert "Alternative 1: " in page and "in place of the best map" in page
+
+
+def test_strict_exits_with_its_own_status(files, tmp_path):
+    finsler.write_mesh(tmp_path / "ring.off", finsler.primitives.torus(24, 12))
+    arguments = (files[0], tmp_path / "ring.off", "-k", 30, "--strict")
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 3 and "doubtful" in result.stdout
+
+
+def test_without_model(files):
+    answer = json.loads(run(*files, "-k", 40, "--model", "none", "--json"))
+    assert answer["config"]["model"] == "none" and answer["verdict"]["features"] is None

@@ -1,15 +1,13 @@
 """Descriptors: numbers at each vertex that tell what the surface is like there."""
 
 from finsler.descriptors.hks import hks
-from finsler.descriptors.learned import FeatureModel, shipped_model, vertex_features
+from finsler.descriptors.learned import vertex_features
 from finsler.descriptors.shot import ShotFrames, shot, shot_frames, shot_radius
 from finsler.descriptors.wks import wks
 
 __all__ = [
-    "FeatureModel",
     "ShotFrames",
     "hks",
-    "shipped_model",
     "shot",
     "shot_frames",
     "shot_radius",

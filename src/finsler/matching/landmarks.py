@@ -84,6 +84,8 @@ def read_landmarks(path: str | os.PathLike[str]) -> IntArray:
     """
     try:
         text = read_bytes(path).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file; check the path") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: this is no text with two vertices on each line") from error
     pairs = []

@@ -263,7 +263,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.threads:
         torch.set_num_threads(given.threads)
     config = BoxConfig(steps=given.steps, shapes=given.shapes)
-    (given.folder / "shapes").mkdir(parents=True, exist_ok=True)
     for kind in SPECIES:
         made = make_shapes(given.folder / "shapes", kind, config.shapes, Workers())
         print(f"{len(made)} shapes of species {kind}", flush=True)

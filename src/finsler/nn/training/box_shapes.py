@@ -19,6 +19,7 @@ from finsler.data.sets.creature import make_creature
 from finsler.data.sets.synthetic import REFERENCE, synthetic_collection
 from finsler.descriptors.directed import FUNCTIONS, DirectedDomain, intrinsic_inputs
 from finsler.descriptors.learned import two_histograms
+from finsler.errors import ConvergenceError
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.mesh.unit import UnitSurface
@@ -83,13 +84,15 @@ def make_shapes(
 ) -> list[Path]:
     """Make and describe so many shapes of a species, unless that was done; their files.
 
-    A shape whose making fails is left out.
+    A shape for which no pose is found is left out.
     """
     names = synthetic_collection(species, **_collection(count)).train
     tasks = ((name, (folder / f"{name}.npz", species, count, name)) for name in names)
+    folder.mkdir(parents=True, exist_ok=True)
     made = []
     for done in run(_make_shape, tasks, workers):
-        if done.error is None:
+        if not isinstance(done.error, ConvergenceError):
+            done.required()
             made.append(folder / f"{done.name}.npz")
         progress(done.name)
     return made
