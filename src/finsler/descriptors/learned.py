@@ -158,7 +158,7 @@ def two_histograms(mesh: TriMesh) -> Array:
         known = np.flatnonzero(rows.any(axis=1))
         # A cluster that no face is left of has no normal, and takes the rows of the nearest one.
         nearest = known[cKDTree(coarse.vertices[known]).query(coarse.vertices)[1]]
-        return rows[nearest][cluster]
+        return np.asarray(rows[nearest][cluster])
     return np.hstack([shot(mesh, radius=radius, dtype=np.float32) for radius in RADII])
 
 

@@ -48,15 +48,16 @@ def candidates(
     features_1: NDArray[np.float32],
     features_2: NDArray[np.float32],
     *,
+    both_ways: bool = True,
     partial: bool = False,
     seed: int = 0,
 ) -> list[Candidate]:
     """The best maps from the model, from mixtures of descriptors and from guessed signs, scored.
 
-    Without a model, maps are grown from 1 to 2 and, read backwards, from 2 to 1: either direction
-    misses some that the other finds. The best different ones are scored in both directions, by
-    geodesic distances too. For parts it is one direction and no distances, which may be longer
-    there. The one of least energy comes first; all have bases of about 60 functions.
+    Maps are grown from 1 to 2 and, read backwards, from 2 to 1, unless told otherwise: either
+    direction misses some that the other finds. The best different ones are scored in both
+    directions, by geodesic distances too. For parts it is one direction and no distances, which may
+    be longer there. The one of least energy comes first; all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
@@ -64,11 +65,10 @@ def candidates(
     there, energy = _grown(first, second, whole_1, whole_2, partial, rng)
     if partial:
         return sorted(map(energy.score, there), key=lambda candidate: candidate.energy)
-    if first.features.shape[1]:
-        back: list[FloatArray] = []
-        energy_back = MapEnergy.sample(second, first, whole_2, whole_1, rng, _FACES)
-    else:
+    if both_ways:
         back, energy_back = _grown(second, first, whole_2, whole_1, partial, rng)
+    else:
+        back, energy_back = [], MapEnergy.sample(second, first, whole_2, whole_1, rng, _FACES)
 
     def score(functional: FloatArray) -> Candidate:
         return mean_of(energy.score(functional), energy_back.score(functional.T))

@@ -20,8 +20,9 @@ from finsler.matching.verdict import Verdict, verdict
 # Directions of the histograms that are kept, and growth of the basis in a step.
 _FEATURES = 64
 _STEP = 70
-# Candidates that are refined until one of them is as probable as the second number.
-_TRIED, _SURE = 4, 0.98
+# Candidates that are refined until one of them is as probable as the second number, and
+# probability, knowing the others, at which no more are looked for.
+_TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
 # Vertices at which features are compared.
 _SAMPLES = 2000
 # Maps whose images are nearer to each other in the mean, in √area, are the same.
@@ -48,19 +49,37 @@ def contenders(
     """The best map and so many others that differ from it.
 
     Candidates are refined in the order of their energy until one is very probably right, at most
-    four of them unless more alternatives are asked for; the most probable one is the best.
+    four of them unless more alternatives are asked for; the most probable one is the best. With a
+    model, candidates are first grown in one direction, and in both where that leaves a doubt.
     """
-    progress("candidates")
     features = principal_features(first.histograms, second.histograms, _FEATURES)
-    ranked = candidates(first, second, *features, partial=partial, seed=seed)
-    progress("refinement")
     refined: list[Contender] = []
-    for contender in _refined(first, second, features, ranked, partial, seed):
-        refined.append(contender)
-        sure = partial or contender.verdict.probability > _SURE or len(refined) >= _TRIED
-        if sure and len(_different(refined, second)) > alternatives:
+    for both_ways in (False, True) if first.features.shape[1] and not partial else (True,):
+        progress("candidates")
+        ranked = candidates(
+            *(first, second, *features), both_ways=both_ways, partial=partial, seed=seed
+        )
+        progress("refinement")
+        for number, contender in enumerate(
+            _refined(first, second, features, ranked, partial, seed), start=1
+        ):
+            refined.append(contender)
+            sure = partial or contender.verdict.probability > _SURE or number >= _TRIED
+            if sure and len(_different(refined, second)) > alternatives:
+                break
+        different = _against_each_other(_different(refined, second))
+        if different[0].verdict.probability > _CLEAR:
             break
-    return _different(refined, second)[: 1 + alternatives]
+    return different[: 1 + alternatives]
+
+
+def _against_each_other(different: list[Contender]) -> list[Contender]:
+    """Maps with verdicts that know of each other: at most one of several can be right."""
+    odds = np.array([contender.verdict.odds for contender in different])
+    return [
+        replace(each, verdict=replace(each.verdict, rivals=float(odds.sum() - own)))
+        for each, own in zip(different, odds, strict=True)
+    ]
 
 
 def _different(refined: list[Contender], second: DescribedSurface) -> list[Contender]:

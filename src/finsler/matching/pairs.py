@@ -38,7 +38,7 @@ _ARRAYS = (
     *("map_12", "map_21", "expected", "confidence", "cycle", "functional"),
     *("eigenvalues_1", "eigenvalues_2", "orientation"),
 )
-_MEASURES = ("distance_change", "torn_share", "features")
+_MEASURES = ("distance_change", "torn_share", "features", "rivals")
 COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
     *("distance_change", "torn_share", "features", "probability", "doubtful", "verdict"),

@@ -48,16 +48,27 @@ class Verdict:
     features : float
         How much farther apart the features of the model are along the map than at best; 1 for a
         random map, NaN where no model was asked.
+    rivals : float
+        Sum of the odds of the different maps that were compared with this one.
     """
 
     distance_change: float
     torn_share: float
     orientation: float
     features: float = np.nan
+    rivals: float = 0.0
 
     @property
     def probability(self) -> float:
-        """Of the map being right as a whole: no limbs, sides or ends exchanged."""
+        """Of the map being right as a whole: no limbs, sides or ends exchanged.
+
+        With odds o and those of its rivals r, of which at most one is right, o / (1 + o + r).
+        """
+        return self.odds / (1.0 + self.odds + self.rivals)
+
+    @property
+    def odds(self) -> float:
+        """How many times more probable it is that the map is right than wrong, by itself."""
         known = np.isfinite(self.features)
         weights = np.array(_WITH_MODEL if known else _WITHOUT_MODEL)
         values = np.array(
@@ -69,7 +80,7 @@ class Verdict:
                 self.features if known else 0.0,
             ]
         )
-        return float(1.0 / (1.0 + np.exp(-np.clip(weights @ values, -50.0, 50.0))))
+        return float(np.exp(np.clip(weights @ values, -50.0, 50.0)))
 
     @property
     def doubtful(self) -> bool:
@@ -87,6 +98,7 @@ class Verdict:
             f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
             " right are exchanged, or one mesh is inside out": self.orientation < LEAST_ORIENTATION,
             "the model finds other parts of the body alike": self.features > LARGEST_FEATURES,
+            "a different map is nearly as good": self.rivals > 0.5 * max(self.odds, 1.0),
         }
         return tuple(sentence for sentence, holds in against.items() if holds)
 
