@@ -281,7 +281,7 @@ class TestMatch:
             code, told, errors = finsler_command(*arguments)
             assert code == 0 and outcome in told
             # A sphere is no band, and that is said, also of a map that is read again.
-            assert "\na__band: doubtful (right with " in told
+            assert "\na__band: doubtful (" in told
             assert errors.startswith("note: a__band: the mesh has 4 edges between oppositely")
             assert errors.count("\n") == 1
             with open(out / "pairs.csv", newline="") as file:

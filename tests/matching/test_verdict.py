@@ -48,7 +48,7 @@ def test_exchanged_arms_tear_the_surface(people):
     both = maps(people, lambda points: mirrored(points, np.abs(points[:, 0]) > 0.25))
     found = verdict(*people[:2], *both)
     assert found.doubtful and found.torn_share > 0.02
-    assert found.sentence.startswith("doubtful (right with ") and "of near points" in found.sentence
+    assert found.sentence.startswith("doubtful (") and "of near points" in found.sentence
 
 
 def test_exchanged_sides_turn_the_surface_over(people):
@@ -105,3 +105,19 @@ def test_farthest_points():
     line = np.arange(11.0)[:, None] * [1.0, 0.0, 0.0]
     assert sorted(farthest_points(line, 3)) == [0, 5, 10]
     assert len(farthest_points(line, 100)) == 11
+
+
+def test_rivals_share_the_probability():
+    alone = Verdict(0.02, 0.0, 1.0)
+    assert alone.probability > 0.9 and alone.reasons == ()
+    equal = Verdict(0.02, 0.0, 1.0, rivals=2.0 * alone.odds)
+    assert equal.probability == pytest.approx(1 / 3, abs=0.02) and equal.doubtful
+    assert equal.reasons == ("a different map is nearly as good",)
+    worse = Verdict(0.02, 0.0, 1.0, rivals=9.0 * alone.odds)
+    assert worse.reasons == ("a different map is better",)
+
+
+def test_features_of_the_model_tell_what_distances_do_not():
+    near, far = (Verdict(0.05, 0.0, 0.98, features=excess) for excess in (0.02, 0.5))
+    assert not near.doubtful and far.doubtful
+    assert far.reasons == ("the model finds other parts of the body alike",)

@@ -98,7 +98,10 @@ class Verdict:
             f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
             " right are exchanged, or one mesh is inside out": self.orientation < LEAST_ORIENTATION,
             "the model finds other parts of the body alike": self.features > LARGEST_FEATURES,
-            "a different map is nearly as good": self.rivals > 0.5 * max(self.odds, 1.0),
+            "a different map is better": self.rivals > max(2.0 * self.odds, 1.0),
+            "a different map is nearly as good": 2.0 * self.odds
+            >= self.rivals
+            > 0.5 * max(self.odds, 1.0),
         }
         return tuple(sentence for sentence, holds in against.items() if holds)
 
@@ -113,7 +116,7 @@ class Verdict:
                 " arrive far apart"
             )
         reasons = self.reasons or ("several measures are unusual at once",)
-        return f"doubtful (right with {chance}): " + "; ".join(reasons)
+        return f"doubtful ({chance} probable): " + "; ".join(reasons)
 
 
 @takes_meshes

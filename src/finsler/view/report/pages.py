@@ -188,7 +188,7 @@ def _alternatives(result: Match) -> list[Html]:
         f"{_alternative(number)}: {other.verdict.sentence}."
         for number, other in enumerate(result.alternatives, start=1)
     )
-    hint = "Choose one in the list beside the picture to see it in place of the best map."
+    hint = "Choose one in the list above the picture to see it in place of the best map."
     return [section("Alternatives", *(paragraph(line) for line in (*sentences, hint)))]
 
 
