@@ -70,7 +70,7 @@ def test_the_results_of_a_session():
 
 def test_the_line_tells_a_match_from_a_wrong_one():
     line = repr(finsler.match(MESH, MESH, k=30))
-    assert "doubtful False" in line and "map_12 (362,) in [0, 361]" in line
+    assert "Verdict(probability 0.99" in line and "map_12 (362,) in [0, 361]" in line
 
 
 def records():

@@ -49,7 +49,7 @@ COMMANDS = {
     " strictly.",
     "reproduce": "Make a table of the paper: prepare, train every method with every seed, and"
     " evaluate.",
-    "match": "Match meshes: descriptors or a trained network, functional maps, ZoomOut.",
+    "match": "Find which vertex of one mesh corresponds to which of another, without training.",
     "view": "Show one or two meshes in the browser.",
     "demo": "Operators, spectra and distances on one shape, then correspondences learned from"
     " many.",

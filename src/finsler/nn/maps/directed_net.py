@@ -127,7 +127,7 @@ class DirectedNet(nn.Module):
     --------
     >>> net = DirectedNet(4, 8, channels=6, blocks=1)
     >>> sum(weight.numel() for weight in net.parameters())
-    398
+    392
     """
 
     def __init__(
