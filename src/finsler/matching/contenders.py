@@ -22,7 +22,7 @@ _FEATURES = 64
 _STEP = 70
 # Candidates that are refined until one of them is as probable as the second number, and
 # probability, knowing the others, at which no more are looked for.
-_TRIED, _SURE, _CLEAR = 4, 0.99, 0.95
+_TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
 # Vertices at which features are compared.
 _SAMPLES = 2000
 # Maps whose images are nearer to each other in the mean, in √area, are the same.
