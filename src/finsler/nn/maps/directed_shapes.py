@@ -85,7 +85,8 @@ class DirectedFeatures(nn.Module):
         with torch.autocast(inputs.device.type, enabled=False):
             parts = torch.split(inputs.float(), domain.sizes)
             found = [self.network(*each) for each in zip(parts, domain.parts, strict=True)]
-            return self.length * torch.cat(found)
+            features: Tensor = self.length * torch.cat(found)
+            return features
 
 
 class BoxFeatures(DirectedFeatures):
