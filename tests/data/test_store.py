@@ -273,6 +273,15 @@ class TestPrepare:
         # Single precision moves a few points over the border of a bin.
         assert (np.abs(found.features - expected).max(axis=1) < 1e-4).mean() > 0.9
 
+    def test_shot_in_two_balls(self, bumps):
+        config = dataclasses.replace(CONFIG, descriptor="shot_two", eigenpairs=0)
+        found = prepare_shape(bumps["shape0"], config)
+        mesh = TriMesh(found.vertices.astype(float), found.faces)
+        assert config.channels == found.features.shape[1] == 704
+        for radius, part in zip((0.09, 0.18), np.split(found.features, 2, axis=1), strict=True):
+            expected = finsler.shot(mesh, radius=radius)
+            assert (np.abs(part - expected).max(axis=1) < 1e-4).mean() > 0.9, radius
+
     def test_damaged_entries_are_computed_anew(self, bumps, tmp_path):
         prepare(bumps, tmp_path, CONFIG)
         before = contents(tmp_path)

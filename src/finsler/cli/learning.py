@@ -14,7 +14,7 @@ from rich.progress import Progress, TaskID
 
 from finsler.cli import reports
 from finsler.cli.cluster_options import progress_bar, say
-from finsler.data import PrepareConfig, Store, open_collection, prepare
+from finsler.data import Store, open_collection, prepare
 from finsler.data.meshes import unlabelled_collection
 from finsler.errors import InputError
 from finsler.experiments import (
@@ -32,6 +32,7 @@ from finsler.experiments.trials import is_first_process, train_and_predict
 from finsler.nn.training import About, Checkpoint, TrainConfig
 from finsler.nn.training.log import METRICS
 from finsler.nn.training.loop import BEST, CONFIG, LAST, PREDICTIONS, best_score
+from finsler.nn.training.map_inputs import prepared_for_maps
 from finsler.nn.training.maps import best_maps, epoch_groups
 from finsler.nn.training.plan import epoch_batches, split
 from finsler.storage.files import exists, local_path, location
@@ -75,7 +76,7 @@ def _opened(where: str, out: Path, config: TrainConfig) -> Store:
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError(f"{where}: this is no store; run finsler prepare before torchrun")
     shapes = unlabelled_collection(where) or open_collection(where)
-    prepared = PrepareConfig(kind="mixed", eigenpairs=config.maps_basis)
+    prepared = prepared_for_maps(config)
     total = len({*shapes.names, shapes.reference})
     with progress_bar() as bar:
         task = bar.add_task(f"preparing {shapes.name}", total=total)

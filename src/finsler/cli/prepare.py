@@ -38,8 +38,11 @@ Rescaling = Annotated[
     typer.Option(help="Rescaling of the operators to [-1, 1]."),
 ]
 Descriptor = Annotated[
-    Literal["shot", "shot_released", "xyz", "none"],
-    typer.Option(help="Features at the vertices."),
+    Literal["shot", "shot_released", "shot_two", "xyz", "none"],
+    typer.Option(
+        help="Features at the vertices; shot_two: SHOT in the two balls that the model in the"
+        " package reads."
+    ),
 ]
 Radius = Annotated[float, typer.Option(help="Radius of SHOT as a share of √area.")]
 Bins = Annotated[int, typer.Option(help="Bins of SHOT.")]

@@ -54,8 +54,8 @@ ModelName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="chebyshev (the paper's), small, fieldconv or diffusionnet; the same as --set"
-        " model=NAME.",
+        help="chebyshev (the paper's), small, fieldconv, diffusionnet, or for maps directed; the"
+        " same as --set model=NAME.",
     ),
 ]
 ObjectiveName = Annotated[

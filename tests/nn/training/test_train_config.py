@@ -42,6 +42,7 @@ OTHER = {
     "cuda_graphs": False,
     "objective": "maps",
     "supervised": True,
+    "maps_start": "box",
     "maps_shapes": 3,
     "maps_basis": 30,
     "maps_features": 32,

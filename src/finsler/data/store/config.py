@@ -16,7 +16,7 @@ from finsler.storage.hashing import content_key
 
 # Part of every key: raise it when what is computed changes, and old entries are not found again.
 FORMAT = 2
-DESCRIPTORS = ("shot", "shot_released", "xyz", "none")
+DESCRIPTORS = ("shot", "shot_released", "shot_two", "xyz", "none")
 # Far above what is of use, and low enough that nothing runs for hours.
 _MOST_BINS, _MOST_PAIRS, _MOST_COPIES = 1000, 100_000, 1000
 
@@ -29,8 +29,9 @@ class PrepareConfig(OperatorSpec):
 
     Attributes
     ----------
-    descriptor : {"shot", "shot_released", "xyz", "none"}
-        "shot_released" is SHOT as the C++ code in circulation computes it.
+    descriptor : {"shot", "shot_released", "shot_two", "xyz", "none"}
+        "shot_released" is SHOT as the C++ code in circulation computes it; "shot_two" that in the
+        two balls which the model in the box reads, whatever `radius` is.
     radius : float
         Of SHOT, as a share of √area.
     bins : int
@@ -67,13 +68,18 @@ class PrepareConfig(OperatorSpec):
         require_whole(self.copies, 0, _MOST_COPIES, "copies")
         if not 0.0 < self.radius < np.inf:
             raise InputError(f"radius is {self.radius}; it must be a positive number")
+        if self.descriptor == "shot_two" and self.bins != 10:
+            raise InputError(
+                f"bins is {self.bins}; the descriptor shot_two has 10, so leave it out"
+            )
         if not 0.0 <= self.support < np.inf:
             raise InputError(f"support is {self.support}; it must be 0 or a positive number")
 
     @property
     def channels(self) -> int:
         """Features a vertex that the descriptor gives."""
-        return {"xyz": 3, "none": 0}.get(self.descriptor, 32 * (self.bins + 1))
+        shot = 32 * (self.bins + 1)
+        return {"xyz": 3, "none": 0, "shot_two": 2 * shot}.get(self.descriptor, shot)
 
     def settings(self) -> dict[str, Any]:
         """The fields, as keys hash them; kind, drift, copies where they are not the usual ones."""

@@ -14,6 +14,7 @@ from finsler.analysis.log_maps import Support, vertex_support
 from finsler.analysis.spectrum import spectrum
 from finsler.data.collection import Shape
 from finsler.data.store.config import PrepareConfig
+from finsler.descriptors.learned import two_histograms
 from finsler.descriptors.shot import shot
 from finsler.errors import InputError
 from finsler.mesh.arguments import takes_meshes
@@ -136,6 +137,8 @@ def _features(mesh: TriMesh, config: PrepareConfig) -> NDArray[np.float32]:
         return mesh.vertices.astype(np.float32)
     if config.descriptor == "none":
         return np.zeros((mesh.n_vertices, 0), dtype=np.float32)
+    if config.descriptor == "shot_two":
+        return two_histograms(mesh)
     released = config.descriptor == "shot_released"
     values = shot(mesh, radius=config.radius, bins=config.bins, as_released=released)
     return np.asarray(values, dtype=np.float32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -54,6 +54,10 @@ class DirectedTensors:
             _sparse(derivative.T.tocsr(), (n, 2 * n)).to(device),
             torch.as_tensor(domain.strength).to(device),
         )
+
+    def to(self, device: torch.device | str) -> DirectedTensors:
+        """The same on a device."""
+        return replace(self, **{name: tensor.to(device) for name, tensor in vars(self).items()})
 
 
 def _sparse(matrix: Any, shape: tuple[int, int]) -> Tensor:

@@ -18,6 +18,7 @@ from finsler.data.store import PrepareConfig
 from finsler.errors import InputError
 from finsler.mesh.summary import one_line
 from finsler.nn.training.config import TrainConfig
+from finsler.nn.training.map_inputs import input_channels, require_start
 from finsler.nn.training.models import build_for_maps, model_named, outline
 from finsler.storage.files import write_bytes
 from finsler.storage.json import parse_json
@@ -230,11 +231,14 @@ def _require_consistent(about: About) -> None:
     if not all(type(size) is int and 0 <= size < 2**31 for size in sizes):
         raise InputError("the sizes of the network in the checkpoint are no whole numbers")
     prepare = about.prepare
-    waves = about.config.maps_wave if about.config.objective == "maps" else 0
-    if about.in_channels != prepare.channels + waves:
+    channels = prepare.channels
+    if about.config.objective == "maps":
+        require_start(about.config, prepare)
+        channels = input_channels(about.config, prepare)
+    if about.in_channels != channels:
         raise InputError(
             f"the network takes {about.in_channels} features a vertex, but the descriptor"
-            f" {prepare.descriptor!r} of its checkpoint has {prepare.channels + waves}; train anew"
+            f" {prepare.descriptor!r} of its checkpoint has {channels}; train anew"
         )
     if about.angles != prepare.angles:
         raise InputError(

@@ -50,7 +50,7 @@ class TrainConfig(MapSettings):
     model: str = _setting(
         "chebyshev",
         "network: chebyshev (the paper's), learned (the same with a learned drift), small,"
-        " fieldconv or diffusionnet",
+        " fieldconv, diffusionnet or, for maps, directed",
     )
     # Larger networks are of no use, and a file that was received may ask for any.
     channels: int = _setting(

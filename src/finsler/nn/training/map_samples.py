@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from finsler.analysis.spectrum import Spectrum
 from finsler.data.store import PreparedShape, Store
-from finsler.descriptors.wks import wks
 from finsler.errors import InputError
 from finsler.nn.maps import MapBasis
 from finsler.nn.training.checkpoint import About
+from finsler.nn.training.map_inputs import input_features
 from finsler.nn.training.models import Domain, model_named
 
 
@@ -27,7 +25,7 @@ class MapShape:
     ----------
     name : str
     features : (n, c)
-        Descriptor and wave signatures.
+        See `input_features`.
     domain : Domain
         The network's second argument.
     basis : MapBasis
@@ -62,7 +60,7 @@ class MapShape:
         pairs = np.stack([rows, shape.indices], axis=1).astype(np.int64)
         return cls(
             shape.name,
-            torch.from_numpy(input_features(shape, config.maps_wave)),
+            torch.from_numpy(input_features(shape, config)),
             model_named(config.model).domain.of(shape),
             basis,
             torch.as_tensor(shape.vertices),
@@ -87,22 +85,6 @@ class MapShape:
         return vertex[self.labels]
 
 
-def input_features(shape: PreparedShape, waves: int) -> NDArray[np.float32]:
-    """The descriptor with rows of length √c where it is SHOT, beside 2 ln((1 + WKS) / 2).
-
-    On a surface of area 1 wave signatures are about 1, and many times larger at its ends.
-    """
-    given = shape.features * (
-        np.sqrt(shape.features.shape[1]) if shape.features.shape[1] > 3 else 1
-    )
-    if not waves:
-        return np.ascontiguousarray(given, dtype=np.float32)
-    vectors, mass = shape.eigenvectors.astype(np.float64), shape.mass.astype(np.float64)
-    pairs = Spectrum(shape.eigenvalues, vectors, mass, np.zeros(len(shape.eigenvalues)))
-    waved = 2.0 * np.log((1.0 + wks(pairs, count=waves)) / 2.0)
-    return np.concatenate([given, waved], axis=1, dtype=np.float32)
-
-
 class MapShapes:
     """The shapes of a store on a device: kept there up to a limit, read again beyond it."""
 
@@ -115,13 +97,24 @@ class MapShapes:
         if name in self._kept:
             return self._kept[name]
         shape = MapShape.of(self._store[name], self._about).to(self._device)
-        parts = (shape, shape.domain, shape.basis)
-        tensors = [tensor for part in parts for tensor in vars(part).values()]
-        size = sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+        size = _bytes_of(shape)
         if size <= self._free:
             self._free -= size
             self._kept[name] = shape
         return shape
+
+
+def _bytes_of(value: object) -> int:
+    """Of all tensors in a record, and in the records and tuples that it holds."""
+    if isinstance(value, Tensor) and value.layout == torch.sparse_csr:
+        parts = (value.crow_indices(), value.col_indices(), value.values())
+        return sum(part.nbytes for part in parts)
+    if isinstance(value, Tensor):
+        return value.nbytes
+    held = (
+        value if isinstance(value, tuple) else vars(value).values() if is_dataclass(value) else ()
+    )
+    return sum(map(_bytes_of, held))
 
 
 def require_learnable(store: Store, about: About) -> list[str]:

@@ -39,6 +39,12 @@ from finsler.nn.training.loop import (
     require_precision,
     store_key,
 )
+from finsler.nn.training.map_inputs import (
+    input_channels,
+    output_channels,
+    require_start,
+    start_network,
+)
 from finsler.nn.training.map_samples import MapShape, MapShapes, require_learnable
 from finsler.nn.training.plan import learning_rate, split, torch_seed
 from finsler.nn.training.stepper import make_optimiser, matrix_precision, set_learning_rate
@@ -93,12 +99,13 @@ def about_maps(store: Store, config: TrainConfig) -> About:
         )
     if config.rotation > 0:
         raise InputError("rotation is for objective = labels; leave it at 0 for maps")
-    if store.config.channels + config.maps_wave == 0:
+    require_start(config, store.config)
+    if input_channels(config, store.config) == 0:
         raise InputError(f"{store.folder}: the store has no features; prepare with a descriptor")
     return About(
         config=config,
-        in_channels=store.config.channels + config.maps_wave,
-        classes=config.maps_features,
+        in_channels=input_channels(config, store.config),
+        classes=output_channels(config),
         angles=store.config.angles,
         prepare=store.config,
         data=store_key(store),
@@ -185,7 +192,7 @@ class _MapRun:
         self.names, held_out = split(store.train, self.config)
         self.validated = _validation_pairs(self.names, held_out)
         torch.manual_seed(torch_seed(self.config, 0, 0))
-        self.network = about.build().to(team.device)
+        self.network = start_network(about.build()).to(team.device)
         self.optimiser = make_optimiser(self.network, self.config)
         if team.leads and restart:
             forget(folder)

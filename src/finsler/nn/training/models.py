@@ -15,10 +15,12 @@ from finsler.baselines.diffusion_net import DiffusionNet, SpectralDomain
 from finsler.baselines.field_conv import FieldConvNet, SupportGraph
 from finsler.compute.memory.machine import free_for
 from finsler.data.store import PreparedShape
+from finsler.descriptors.learned import shipped_model
 from finsler.errors import InputError
 from finsler.nn.cheb_conv import AnisotropicChebConv
 from finsler.nn.learned_drift import LearnedDriftNet
 from finsler.nn.maps import FeatureNet
+from finsler.nn.maps.directed_shapes import BoxFeatures, DirectedFeatures, DirectedShapes
 from finsler.nn.network import CorrespondenceNet, SmallNet
 from finsler.nn.operators import OperatorStack
 from finsler.nn.training.config import TrainConfig
@@ -98,6 +100,13 @@ def _diffusion_net(config: TrainConfig, in_channels: int, classes: int, angles: 
     )
 
 
+def _directed(config: TrainConfig, in_channels: int, classes: int, angles: int) -> nn.Module:
+    raise InputError(
+        "the network directed is for objective = maps; set objective=maps, or take model=chebyshev"
+    )
+
+
+_DIRECTED: Any = DirectedShapes
 _SUPPORTS: Any = SupportGraph
 _SPECTRA: Any = SpectralDomain
 
@@ -107,6 +116,7 @@ MODELS: dict[str, Model] = {
     "learned": _chebyshev(LearnedDriftNet),
     "fieldconv": Model(_field_conv, _SUPPORTS),
     "diffusionnet": Model(_diffusion_net, _SPECTRA),
+    "directed": Model(_directed, _DIRECTED),
 }
 
 
@@ -135,6 +145,11 @@ def build_for_maps(config: TrainConfig, in_channels: int, out: int, angles: int)
             order=config.order,
             hidden=config.hidden,
         )
+    if config.model == "directed" and config.maps_start == "box":
+        return BoxFeatures.like(shipped_model())
+    if config.model == "directed":
+        sizes = {"channels": config.channels or 96, "blocks": config.layers or 4}
+        return DirectedFeatures(in_channels, out, **sizes)
     whole = dataclasses.replace(config, dropout=0.0)
     return model_named(config.model).build(whole, in_channels, out, angles)
 

@@ -52,6 +52,12 @@ class MapSettings:
         choices=("labels", "maps"),
     )
     supervised: bool = _of_maps(False, "use the ground truth of the training shapes as well")
+    maps_start: str = setting(
+        "random",
+        "first weights: random, or box, those of the model in the package, for model = directed",
+        choices=("random", "box"),
+        only_with=_FOR_MAPS,
+    )
     maps_shapes: int = _of_maps(
         2, "shapes a step, each matched with every other", ("at least", 2), ("at most", 64)
     )
