@@ -90,22 +90,22 @@ def view(
     values = None if error is None else _array(*_named(error))
     scene = Scene(*meshes, map_12=partners, error=values, viewpoint=viewpoint_of(viewpoint, mesh))
     with Page(scene, host=host, port=port) as page:
-        print(f"{page.url} (Ctrl-C stops)", flush=True)
-        if not page.is_private:
-            print(
-                f"warning: every machine that reaches {host} can see these shapes", file=sys.stderr
-            )
-        if browser:
-            page.open()
-        _wait()
+        # Ctrl-C ends the command whenever it comes, also before anybody waits for it.
+        try:
+            print(f"{page.url} (Ctrl-C stops)", flush=True)
+            if not page.is_private:
+                warning = f"warning: every machine that reaches {host} can see these shapes"
+                print(warning, file=sys.stderr)
+            if browser:
+                page.open()
+            _wait()
+        except KeyboardInterrupt:
+            print()
 
 
 def _wait() -> None:
     """Until Ctrl-C."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        print()
+    threading.Event().wait()
 
 
 def _array(path: str | Path, name: str) -> NDArray[Any]:
