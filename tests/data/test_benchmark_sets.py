@@ -10,8 +10,10 @@ import pytest
 import fakesets
 from finsler.data.check import check_collection
 from finsler.data.collection import Collection, Shape
+from finsler.data.sets.folder import write_collection
 from finsler.data.sets.opening import open_collection
 from finsler.data.sets.pack import pack, packed
+from finsler.data.sets.synthetic import synthetic_collection
 from finsler.errors import InputError
 from finsler.mesh import primitives
 
@@ -280,3 +282,11 @@ def test_real_sets():
     a, b = across.pairs[0]
     pairs = across.truth(across[a], across[b])
     assert len(pairs) == 7999 and (pairs >= 0).all()
+
+
+def test_own_collection_is_not_taken_for_a_plain_folder(tmp_path):
+    people = synthetic_collection("humanoid", train=1, test=1, poses=1, vertices=500)
+    write_collection(tmp_path / "people", people)
+    with pytest.raises(InputError, match="without folder:"):
+        open_collection(f"folder:{tmp_path / 'people'}")
+    assert len(open_collection(str(tmp_path / "people")).names) == 2

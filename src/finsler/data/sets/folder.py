@@ -153,9 +153,14 @@ def plain_files(path: str | os.PathLike[str]) -> ShapeFiles:
     Raises
     ------
     InputError
-        There are no such files.
+        There are no such files, or finsler wrote them: then `.vts` files mean something else.
     """
     for folder in folders_in(Path(path), ()):
+        if (folder / SPLIT).is_file():
+            raise InputError(
+                f"{folder}: finsler wrote this collection, whose .vts files name reference vertices"
+                " instead of listing points; give the path alone, without folder:"
+            )
         meshes, truths = mesh_files(folder, ".+"), truth_files(folder / "corres", ".+")
         if meshes and any(name in truths for name in meshes):
             train, test = (listed_names(folder / f"{part}.txt") for part in ("train", "test"))
