@@ -14,7 +14,7 @@ help:
 	@echo "make test         set up and run all tests"
 	@echo "make lint         check format, style and types"
 	@echo "make package      build wheel and sdist into build/dist, check them, and use the wheel in an empty environment"
-	@echo "make model        build the model in the box anew: shapes, training, weights; two hours of two cores"
+	@echo "make model        build the model in the box anew: shapes, training, weights; an hour or two"
 	@echo "make bench        measure speed and memory against other packages, half an hour"
 	@echo "make reliability  fuzz, disturb and load everything, some hours; writes docs/reliability.md"
 	@echo "make minimal      run the tests with the lowest versions that are allowed"

@@ -23,7 +23,7 @@ from common import print_table, save
 from finsler.data import synthetic_collection
 from finsler.matching import Verdict, describe
 from finsler.matching.candidates import candidates
-from finsler.matching.contenders import _refined, feature_excess
+from finsler.matching.contenders import feature_excess, refined_candidates
 from finsler.matching.summaries import principal_features
 from finsler.matching.surfaces import DescribedSurface
 from finsler.typing import FloatArray, IntArray
@@ -73,7 +73,7 @@ def maps(species: str, count: int, seed: int) -> Iterator[Row]:
                 pair = (one, other) if proposed == "model" else (bare(one), bare(other))
                 features = principal_features(one.histograms, other.histograms, 64)
                 ranked = candidates(*pair, *features)[:CANDIDATES]
-                for rank, found in enumerate(_refined(*pair, features, ranked, False, 0)):
+                for rank, found in enumerate(refined_candidates(*pair, features, ranked, False, 0)):
                     images = found.refined.map_12[points_1[known]]
                     error = np.linalg.norm(other.mesh.vertices[images] - goals, axis=1).mean()
                     excess = feature_excess(one, other, found.refined)

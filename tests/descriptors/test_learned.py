@@ -112,6 +112,22 @@ def test_bad_models(tmp_path):
         vertex_features(finsler.primitives.sphere(1))
 
 
+def test_files_of_other_things_are_refused(tmp_path):
+    model = shipped_model()
+    arrays = {"middle": model.middle, "axes": model.axes, "scale": model.scale}
+    for card, names in (("no json", []), ('{"version": "1"}', []), ("[]", [])):
+        np.savez(tmp_path / "other.npz", card=np.array(card), names=np.array(names, str), **arrays)
+        with pytest.raises(finsler.InputError, match="not a model"):
+            FeatureModel.read(tmp_path / "other.npz")
+
+
+def test_key_tells_models_of_one_version_apart():
+    model = shipped_model()
+    weights = {**model.weights, "last.bias": model.weights["last.bias"] + 1.0}
+    other = FeatureModel(weights, model.middle, model.axes, model.scale, model.card)
+    assert other.version == model.version and other.key != model.key == shipped_model().key
+
+
 def test_weights_that_do_not_fit_are_refused(tmp_path):
     model = shipped_model()
     narrow = FeatureModel(

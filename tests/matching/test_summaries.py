@@ -5,6 +5,7 @@ import pytest
 
 import finsler
 from finsler.descriptors import shot, wks
+from finsler.descriptors.learned import shot_twice
 from finsler.matching import summaries
 from finsler.matching.points import Step, points_of, sampled
 from finsler.matching.refine import zoom
@@ -41,7 +42,7 @@ def test_principal_features_are_those_of_the_whole_histograms(mesh):
     other = finsler.TriMesh(mesh.vertices * [1.0, 1.2, 0.9], mesh.faces)
     spectra = [finsler.spectrum(finsler.lbo(m), 40) for m in (mesh, other)]
     both = [
-        summaries.summarise_histograms(summaries.shot_twice(m, 0.18), s, 0.18)
+        summaries.summarise_histograms(shot_twice(m, 0.18), s, 0.18)
         for m, s in zip((mesh, other), spectra, strict=True)
     ]
     found = summaries.principal_features(*both, 20)

@@ -28,6 +28,8 @@ _ENERGIES = np.linspace(np.log(8.0), np.log(1500.0), 32)
 _SIGMA = 0.3
 # Times of diffusion, as shares of the area, after which positions are compared with those before.
 _TIMES = np.geomspace(1e-3, 3e-2, 6)
+# Unit of length of derivatives, in √area.
+LENGTH = 0.1
 # Numbers at a vertex that do not come from histograms.
 INTRINSIC = len(_ENERGIES) + 2 * len(_TIMES)
 

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from finsler.analysis.spectrum import Spectrum, spectrum
-from finsler.descriptors.directed import FUNCTIONS, INTRINSIC, DirectedDomain, intrinsic_inputs
+from finsler.descriptors.directed import (
+    FUNCTIONS,
+    INTRINSIC,
+    LENGTH,
+    DirectedDomain,
+    intrinsic_inputs,
+)
 from finsler.descriptors.shot import shot
 from finsler.errors import InputError
 from finsler.mesh.arguments import checked
@@ -31,17 +37,16 @@ from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.mesh.unit import UnitSurface
 from finsler.operator import lbo
+from finsler.storage.hashing import content_key
 from finsler.storage.npz import read_npz, write_npz
 from finsler.typing import IntArray
 
-# Radii of the histograms that the model reads, in √area.
-RADII = (0.09, 0.18)
+# Radius of the larger ball of the histograms that the model reads, in √area.
+RADIUS = 0.18
 # Vertices above which a mesh is clustered first: a ball of the larger radius holds 1,000 then.
 _MOST = 9824
 # Fewest eigenfunctions that features are computed with.
 LEAST_FUNCTIONS = 10
-# Unit of length of derivatives, in √area; the same as in `finsler.nn.maps.directed_net`.
-_LENGTH = 0.1
 _HISTOGRAM = ("middle", "axes", "scale")
 
 Array = NDArray[np.float32]
@@ -70,8 +75,14 @@ class FeatureModel:
 
     @property
     def version(self) -> str:
-        """The name of the weights: descriptions with those of another version are not mixed."""
+        """The name that the builder gave the weights."""
         return str(self.card["version"])
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all arrays: features of models with other keys cannot be compared."""
+        arrays = (*self.weights.values(), *(getattr(self, name) for name in _HISTOGRAM))
+        return content_key({"names": list(self.weights)}, arrays)
 
     @property
     def size(self) -> int:
@@ -93,15 +104,20 @@ class FeatureModel:
             The file is missing or damaged, or holds something else.
         """
         arrays = read_npz(path, ("card", *_HISTOGRAM, "names"))
-        names = tuple(str(name) for name in arrays["names"])
+        names = tuple(str(name) for name in np.ravel(arrays["names"]))
         weights = read_npz(path, names)
-        parts = {name: arrays[name].astype(np.float32) for name in _HISTOGRAM}
-        model = cls(
-            weights={name: array.astype(np.float32) for name, array in weights.items()},
-            card=json.loads(str(arrays["card"])),
-            **parts,
-        )
-        if model.weights["first.weight"].shape[1] != INTRINSIC + model.axes.shape[1]:
+        try:
+            parts = {name: arrays[name].astype(np.float32) for name in _HISTOGRAM}
+            model = cls(
+                weights={name: array.astype(np.float32) for name, array in weights.items()},
+                card=json.loads(str(arrays["card"])),
+                **parts,
+            )
+            fits = model.weights["first.weight"].shape[1] == INTRINSIC + model.axes.shape[1]
+            complete = bool(model.version) and model.size > 0 and model.blocks > 0
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise InputError(f"{path}: this is not a model that `make model` has built") from error
+        if not (fits and complete):
             raise InputError(f"{path}: the weights of this model do not fit its inputs")
         return model
 
@@ -117,7 +133,7 @@ class FeatureModel:
     def features(self, mesh: TriMesh, spectrum: Spectrum, histograms: Array) -> Array:
         """Features (n, size), rows of length 1, of a mesh of area 1.
 
-        `spectrum` is that of its LBO; `histograms` (n, 704) is SHOT in the two balls of `RADII`.
+        `spectrum` is that of its LBO; `histograms` (n, 704) is that of `two_histograms`.
         """
         read = (histograms - self.middle) @ (self.axes / self.scale)
         inputs = np.hstack([intrinsic_inputs(mesh, spectrum), read])
@@ -134,7 +150,7 @@ class FeatureModel:
         basis, times = domain.eigenvectors, np.exp(self.weights[f"{name}.log_time"])
         decay = np.exp(-np.outer(domain.eigenvalues, times))
         spread = basis @ (decay * (basis.T @ (domain.mass[:, None] * x)))
-        along, across = np.split(_LENGTH * (derivative @ spread), 2)
+        along, across = np.split(LENGTH * (derivative @ spread), 2)
         a, b = (self.weights[f"{name}.{part}.weight"].T for part in ("real", "imaginary"))
         products = along * (along @ a - across @ b) + across * (across @ a + along @ b)
         strength = domain.strength[:, None]
@@ -159,7 +175,12 @@ def two_histograms(mesh: TriMesh) -> Array:
         # A cluster that no face is left of has no normal, and takes the rows of the nearest one.
         nearest = known[cKDTree(coarse.vertices[known]).query(coarse.vertices)[1]]
         return np.asarray(rows[nearest][cluster])
-    return np.hstack([shot(mesh, radius=radius, dtype=np.float32) for radius in RADII])
+    return shot_twice(mesh, RADIUS)
+
+
+def shot_twice(mesh: TriMesh, radius: float) -> Array:
+    """SHOT in balls of half a radius and of the whole, side by side, (n, 704)."""
+    return np.hstack([shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)])
 
 
 def _clustered(mesh: TriMesh) -> tuple[TriMesh, IntArray]:

@@ -19,7 +19,7 @@ from finsler.matching.verdict import Verdict, verdict
 
 # Directions of the histograms that are kept, and growth of the basis in a step.
 _FEATURES = 64
-_STEP = 70
+STEP = 70
 # Candidates that are refined until one of them is as probable as the second number, and
 # probability, knowing the others, at which no more are looked for.
 _TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
@@ -61,7 +61,7 @@ def contenders(
         )
         progress("refinement")
         for number, contender in enumerate(
-            _refined(first, second, features, ranked, partial, seed), start=1
+            refined_candidates(first, second, features, ranked, partial, seed), start=1
         ):
             refined.append(contender)
             sure = partial or contender.verdict.probability > _SURE or number >= _TRIED
@@ -91,7 +91,7 @@ def _different(refined: list[Contender], second: DescribedSurface) -> list[Conte
     return kept
 
 
-def _refined(
+def refined_candidates(
     first: DescribedSurface,
     second: DescribedSurface,
     features: tuple[np.ndarray, np.ndarray],
@@ -108,7 +108,7 @@ def _refined(
     sizes = basis_sizes(
         *(first.spectrum, second.spectrum),
         first=ranked[0].functional.shape[1],
-        step=_STEP,
+        step=STEP,
         partial=partial,
     )
     for candidate in ranked:

@@ -112,7 +112,7 @@ def described(
     if cache is None:
         return describe_unit(unit, laplacian, size, model)
     mesh, stiffness = unit.mesh, laplacian.stiffness
-    version = "none" if model is None else model.version
+    version = "none" if model is None else model.key
     areas = [unit.area, unit.unit_area]
     about = {"described": _VERSION, "k": size, "areas": areas, "model": version}
     operands = (stiffness.data, stiffness.indices, laplacian.mass)

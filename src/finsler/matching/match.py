@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.learned import FeatureModel, feature_model
 from finsler.errors import InputError
-from finsler.matching.contenders import Contender, contenders
+from finsler.matching.contenders import STEP, Contender, contenders
 from finsler.matching.descriptions import described, read_described
 from finsler.matching.functional import embeddings, pull_back
 from finsler.matching.landmarks import checked_landmarks, with_landmarks
@@ -38,8 +38,6 @@ from finsler.typing import FloatArray, IntArray
 
 __all__ = ["Match", "match"]
 
-# Growth of the basis in a step.
-_STEP = 70
 # First size for maps that are given: they are worse than those from descriptors here and there, but
 # right in the large.
 _LEARNED = 40
@@ -293,7 +291,7 @@ def _refine_initial(
             start,
             *bases,
             first=_LEARNED,
-            step=_STEP,
+            step=STEP,
             trust=weights,
             partial=pair.partial,
             seed=seed,

@@ -177,7 +177,7 @@ def match_to_file(
     """Match a pair and write it, unless that was done before; a row of the table of a batch."""
     config = {"mesh_1": names[0], "mesh_2": names[1], **matcher.record()}
     key = content_key(
-        {**config, "network": _checksum(matcher.network), "features": _version(matcher.model)},
+        {**config, "network": _checksum(matcher.network), "features": _model_key(matcher.model)},
         (array for mesh in meshes for array in (mesh.vertices, mesh.faces)),
     )
     arrays, row = ensure_result(
@@ -204,9 +204,9 @@ def _checksum(network: str | None) -> str | None:
 
 
 @functools.lru_cache(maxsize=1)
-def _version(model: str) -> str:
+def _model_key(model: str) -> str:
     found = feature_model(model)
-    return "none" if found is None else found.version
+    return "none" if found is None else found.key
 
 
 def split_model(given: str) -> dict[str, Any]:

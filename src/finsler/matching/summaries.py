@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from finsler.analysis.spectrum import Spectrum
-from finsler.descriptors import shot, wks
+from finsler.descriptors import wks
 from finsler.mesh.trimesh import TriMesh
 from finsler.operator import angle_stack, lbo
 from finsler.typing import FloatArray
@@ -74,11 +74,6 @@ class Signatures:
     coefficients: NDArray[np.float32]
     square: float
     span: int
-
-
-def shot_twice(mesh: TriMesh, radius: float) -> NDArray[np.float32]:
-    """SHOT in balls of half a radius and of the whole, side by side, (n, 704)."""
-    return np.hstack([shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)])
 
 
 def summarise_histograms(

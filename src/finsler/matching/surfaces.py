@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.directed import FUNCTIONS
-from finsler.descriptors.learned import FeatureModel, two_histograms
+from finsler.descriptors.learned import RADIUS, FeatureModel, shot_twice, two_histograms
 from finsler.errors import InputError
 from finsler.matching.summaries import (
     Histograms,
     Signatures,
-    shot_twice,
     span_size,
     summarise_histograms,
     summarise_signatures,
@@ -26,8 +25,7 @@ from finsler.mesh.unit import UnitSurface
 from finsler.operator import Laplacian, lbo
 from finsler.typing import FloatArray
 
-# SHOT: largest radius, and neighbours at which it is made smaller.
-_RADIUS = 0.18
+# Neighbours at which the radius of SHOT is made smaller than that of the model.
 _NEIGHBORS = 1000
 
 # Smallest basis that a map is worth computing in.
@@ -52,7 +50,7 @@ class DescribedSurface:
     features : (n, d) float32
         Of the model in the box, rows of length 1; without a model d = 0.
     model : str
-        Version of that model, or "none".
+        Key of that model, or "none".
     """
 
     unit: UnitSurface
@@ -115,7 +113,7 @@ def describe_unit(
     features = np.empty((mesh.n_vertices, 0), dtype=np.float32)
     if model is not None:
         features = _features(
-            model, unit, laplacian, pairs, histograms if radius == _RADIUS else None
+            model, unit, laplacian, pairs, histograms if radius == RADIUS else None
         )
     return DescribedSurface(
         unit=unit,
@@ -123,7 +121,7 @@ def describe_unit(
         histograms=summarise_histograms(histograms, pairs, radius),
         signatures=summarise_signatures(mesh, pairs),
         features=features,
-        model="none" if model is None else model.version,
+        model="none" if model is None else model.key,
     )
 
 
@@ -166,8 +164,8 @@ def histogram_radius(n_vertices: int) -> float:
     >>> [round(histogram_radius(n), 4) for n in (5_000, 15_000, 30_000)]
     [0.18, 0.1273, 0.09]
     """
-    halvings = np.log2(np.pi * n_vertices * _RADIUS**2 / _NEIGHBORS)
-    return float(_RADIUS * 2.0 ** (-0.5 * max(np.ceil(halvings), 0.0)))
+    halvings = np.log2(np.pi * n_vertices * RADIUS**2 / _NEIGHBORS)
+    return float(RADIUS * 2.0 ** (-0.5 * max(np.ceil(halvings), 0.0)))
 
 
 def basis_size(k: int, *meshes: TriMesh) -> int:

@@ -16,10 +16,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from finsler.descriptors.directed import LENGTH, DirectedDomain
 from finsler.errors import InputError
-
-# Unit of length of derivatives, in √area.
-LENGTH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,7 @@ class DirectedTensors:
     strength: Tensor
 
     @classmethod
-    def of(cls, domain: Any, device: torch.device | str = "cpu") -> DirectedTensors:
+    def of(cls, domain: DirectedDomain, device: torch.device | str = "cpu") -> DirectedTensors:
         """Of a `DirectedDomain`."""
         n = len(domain.mass)
         derivative = domain.derivative()
@@ -89,15 +87,14 @@ class _Product(torch.autograd.Function):
 class DirectedBlock(nn.Module):
     """x + perceptron(x, spread, products of gradients, derivatives along e and across it)."""
 
-    def __init__(self, channels: int, *, products: bool = True, directed: bool = True) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
         # Times from 1e-4 to 1e-1 of the area.
         self.log_time = nn.Parameter(torch.linspace(-9.2, -2.3, channels))
         self.real = nn.Linear(channels, channels, bias=False)
         self.imaginary = nn.Linear(channels, channels, bias=False)
-        self.products, self.directed = products, directed
         self.perceptron = nn.Sequential(
-            nn.Linear((2 + products + 2 * directed) * channels, channels),
+            nn.Linear(5 * channels, channels),
             nn.ReLU(),
             nn.Linear(channels, channels),
         )
@@ -110,14 +107,11 @@ class DirectedBlock(nn.Module):
         spread = basis @ (decay * coefficients)
         derivatives = cast(Any, _Product).apply(domain.derivative, domain.transposed, spread)
         along, across = (LENGTH * derivatives).chunk(2)
-        read = [x, spread]
-        if self.products:
-            real = self.real(along) - self.imaginary(across)
-            imaginary = self.real(across) + self.imaginary(along)
-            read.append(torch.tanh(along * real + across * imaginary))
-        if self.directed:
-            strength = domain.strength[:, None]
-            read += [strength * along, strength * across]
+        real = self.real(along) - self.imaginary(across)
+        imaginary = self.real(across) + self.imaginary(along)
+        products = torch.tanh(along * real + across * imaginary)
+        strength = domain.strength[:, None]
+        read = [x, spread, products, strength * along, strength * across]
         out: Tensor = x + self.perceptron(torch.cat(read, dim=1))
         return out
 
@@ -141,16 +135,12 @@ class DirectedNet(nn.Module):
         *,
         channels: int = 128,
         blocks: int = 4,
-        products: bool = True,
-        directed: bool = True,
     ) -> None:
         super().__init__()
         if min(channels, blocks) < 1:
             raise InputError(f"channels is {channels} and blocks {blocks}; both must be at least 1")
         self.first = nn.Linear(in_channels, channels)
-        self.blocks = nn.ModuleList(
-            DirectedBlock(channels, products=products, directed=directed) for _ in range(blocks)
-        )
+        self.blocks = nn.ModuleList(DirectedBlock(channels) for _ in range(blocks))
         self.last = nn.Linear(channels, out_channels)
 
     def forward(self, inputs: Tensor, domain: DirectedTensors) -> Tensor:
