@@ -9,12 +9,13 @@ its normal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-from finsler.matching.functional import embeddings, pull_back
+from finsler.matching.face_points import FacePoints, Fans, nearest_on_faces
+from finsler.matching.functional import embeddings, project, pull_back
 from finsler.matching.nearest import nearest_of_few, nearest_rows
 from finsler.matching.points import Points, Refined, Step, sampled
 from finsler.mesh.measures import vertex_normals
@@ -28,10 +29,13 @@ from finsler.typing import FloatArray, IntArray
 _STIFFNESS = 0.0015
 # Rounds between rotations and positions, and of averaging rotations over neighbours.
 _ROUNDS, _AVERAGES = 2, 30
-# Weights of positions, for rough maps at first and in the end, of normals, and of features.
-ROUGH, _LAST = 10.0, 40.0
-_NORMALS = 2.0
-_FEATURES = 0.5
+# Weights of positions while the basis grows, for rough maps at first and in the end; then, in the
+# last rounds, in which the surface softens, and its stiffness in each of them.
+ROUGH, _GROWN = 10.0, 40.0
+_SOFT = ((60.0, 8e-4), (100.0, 4e-4), (150.0, 2e-4))
+# Weight of normals; weights of features, from the first round to the last.
+_NORMALS = 1.0
+_FEATURES = (1.5, 0.5)
 # Neighbours in position and normal that are looked at, and vertices of the first search.
 _NEIGHBORS = 20
 _SAMPLES = 2000
@@ -57,6 +61,10 @@ class ElasticSurface:
         Sums over the edges of a vertex, with weights w.
     average : (n, n) sparse
         Means over a vertex and its neighbours.
+    laplacian : (n, n) sparse
+        L.
+    stiffness : float
+        μ.
     solve : callable
         Of the system.
     """
@@ -67,6 +75,8 @@ class ElasticSurface:
     normals: FloatArray
     gather: sparse.csr_array
     average: sparse.csr_array
+    laplacian: sparse.csr_array
+    stiffness: float
     solve: Solve
 
     @classmethod
@@ -79,8 +89,7 @@ class ElasticSurface:
         w = np.maximum(-entries.data[apart], _LEAST_WEIGHT)
         gather = sparse.csr_array((w, (i, np.arange(len(i)))), (n, len(i)))
         sums = sparse.diags_array(np.asarray(gather.sum(axis=1)).ravel())
-        stiffness = sums - sparse.csr_array((w, (i, j)), (n, n))
-        system = _STIFFNESS * stiffness + sparse.diags_array(laplacian.mass)
+        resistance = sparse.csr_array(sums - sparse.csr_array((w, (i, j)), (n, n)))
         links = sparse.eye_array(n) + sparse.csr_array((np.ones(len(i)), (i, j)), (n, n))
         count = sparse.diags_array(1.0 / np.asarray(links.sum(axis=1)).ravel())
         return cls(
@@ -90,8 +99,15 @@ class ElasticSurface:
             normals=vertex_normals(mesh),
             gather=gather,
             average=sparse.csr_array(count @ links),
-            solve=factorise(sparse.csr_array(system)),
+            laplacian=resistance,
+            stiffness=_STIFFNESS,
+            solve=_system(resistance, laplacian.mass, _STIFFNESS),
         )
+
+    def softened(self, stiffness: float) -> ElasticSurface:
+        """The same surface with another stiffness."""
+        solve = _system(self.laplacian, self.mass, stiffness)
+        return replace(self, stiffness=stiffness, solve=solve)
 
     def rotations(self, positions: FloatArray, averages: int = 0) -> FloatArray:
         """How each neighbourhood is turned, (n, 3, 3), averaged over neighbours so many times."""
@@ -108,7 +124,7 @@ class ElasticSurface:
         for _ in range(_ROUNDS):
             turned = self.rotations(positions)
             edges = np.einsum("eab,eb->ea", 0.5 * (turned[i] + turned[j]), self.rest)
-            right = _STIFFNESS * (self.gather @ edges) + self.mass[:, None] * targets
+            right = self.stiffness * (self.gather @ edges) + self.mass[:, None] * targets
             positions = self.solve(right)
         return positions
 
@@ -118,6 +134,10 @@ class ElasticSurface:
         return np.asarray(np.einsum("nab,nb->na", slow, self.normals))
 
 
+def _system(laplacian: sparse.csr_array, mass: FloatArray, stiffness: float) -> Solve:
+    return factorise(sparse.csr_array(stiffness * laplacian + sparse.diags_array(mass)))
+
+
 def bend_and_zoom(
     functional: FloatArray,
     meshes: tuple[TriMesh, TriMesh],
@@ -125,16 +145,17 @@ def bend_and_zoom(
     steps: Sequence[Step],
     rng: np.random.Generator,
     *,
-    first_weight: float = _LAST,
+    first_weight: float = _GROWN,
     partial: bool = False,
 ) -> Refined:
     """ZoomOut in eigenfunctions, positions and normals together, both ways at once.
 
     In turn: partners of all vertices, (a) among the 20 nearest in position and normal, (b) the
-    nearest in the embedding of the functional map too; the functional map of a larger basis;
-    surface 1 bent towards the partners, and where several vertices of 2 go back to one of 1, to
-    their middle. A part is bent by its own partners only. Positions hold on to the map so far: they
-    weigh 40, or from `first_weight` on more and more, for maps that are right only in the large.
+    nearest in the embedding of the functional map and in features too, and then the nearest point
+    on the faces around it; the functional map of a larger basis; surface 1 bent towards its
+    partners and by those of surface 2, a part by its own partners only. Positions hold on to the
+    map so far: they weigh 40, or from `first_weight` on more and more, for maps that are right only
+    in the large. When the basis is complete, the surface softens in three more rounds.
     """
     unit = np.sqrt(whole[1].weights.sum())
     own = unit if partial else np.sqrt(whole[0].weights.sum())
@@ -142,27 +163,37 @@ def bend_and_zoom(
     goal, normals = meshes[1].vertices / unit, vertex_normals(meshes[1])
     positions, sign = _first_positions(functional, elastic, whole, goal, normals, rng)
     there_fixed = goal, sign * normals
-    map_12 = map_21 = np.empty(0, dtype=np.int64)
-    for number, (step, weight) in enumerate(
-        zip(steps, np.geomspace(first_weight, _LAST, len(steps)), strict=True)
-    ):
+    fans = [Fans.of(mesh.faces, mesh.n_vertices) for mesh in meshes]
+    rounds = [
+        *((step, weight, _STIFFNESS) for step, weight in _growing(steps, first_weight)),
+        *((steps[-1], weight, stiffness) for weight, stiffness in _SOFT),
+    ]
+    shares = np.geomspace(*_FEATURES, len(rounds))
+    for number, ((step, weight, stiffness), share) in enumerate(zip(rounds, shares, strict=True)):
         if number:
-            both = (map_12, map_21, whole[1].weights / unit**2)
-            positions = elastic.bent(positions, _targets(*both, elastic.mass, goal, partial))
+            if stiffness != elastic.stiffness:
+                elastic = elastic.softened(stiffness)
+            positions = elastic.bent(positions, targets)
         here_fixed = positions, elastic.turned_normals(positions)
         near = [np.hstack([weight * x, _NORMALS * n]) for x, n in (here_fixed, there_fixed)]
         features = whole[0].features, whole[1].features
-        rows = embeddings(
-            functional, own * whole[0].basis, own * whole[1].basis, *features, _FEATURES
-        )
+        rows = embeddings(functional, own * whole[0].basis, own * whole[1].basis, *features, share)
         rows_1, rows_2 = (
             np.hstack(pair, dtype=np.float32) for pair in zip(rows, near, strict=True)
         )
         map_12 = nearest_of_few(near[0], near[1], rows_1, rows_2, _NEIGHBORS)
         map_21 = nearest_of_few(near[1], near[0], rows_2, rows_1, _NEIGHBORS)
+        there = nearest_on_faces(rows_1, rows_2, map_12, fans[1])
+        back = None if partial else nearest_on_faces(rows_2, rows_1, map_21, fans[0])
+        targets = _targets(there, back, elastic.mass, whole[1].weights / unit**2, goal)
         bases = whole[0].basis[:, : step.size_1], whole[1].basis[:, : step.size_2]
-        functional = pull_back(map_12, *bases, whole[0].weights)
+        functional = project(there.values(bases[1]), bases[0], whole[0].weights)
     return Refined(map_12, functional, map_21)
+
+
+def _growing(steps: Sequence[Step], first_weight: float) -> zip[tuple[Step, float]]:
+    """The steps in which the basis grows, and the weight of positions in each."""
+    return zip(steps, np.geomspace(first_weight, _GROWN, len(steps)), strict=True)
 
 
 def _first_positions(
@@ -186,20 +217,27 @@ def _first_positions(
 
 
 def _targets(
-    map_12: IntArray,
-    map_21: IntArray,
-    mass_2: FloatArray,
+    there: FacePoints,
+    back: FacePoints | None,
     mass_1: FloatArray,
+    mass_2: FloatArray,
     goal: FloatArray,
-    partial: bool,
 ) -> FloatArray:
-    """Mean position of the partner of each vertex and of those whose partner it is, (n_1, 3)."""
-    if partial:
-        return goal[map_12]
-    n = len(map_12)
-    total = mass_1[:, None] * goal[map_12]
-    total += np.stack([np.bincount(map_21, mass_2 * x, n) for x in goal.T], axis=1)
-    return np.asarray(total / (mass_1 + np.bincount(map_21, mass_2, n))[:, None])
+    """Where each vertex of surface 1 should go, (n_1, 3).
+
+    To its partner on surface 2; and so that each vertex of 2 meets the point on 1 that is its
+    partner, whose corners are to move by what is missing. The mean of these, by area.
+    """
+    own = there.values(goal)
+    if back is None:
+        return own
+    total, weight = mass_1[:, None] * own, mass_1.copy()
+    missing = goal - back.values(own)
+    for corner, share in zip(back.corners.T, back.weights.T, strict=True):
+        moved = (mass_2 * share)[:, None] * (own[corner] + missing)
+        weight += np.bincount(corner, mass_2 * share, len(own))
+        total += np.stack([np.bincount(corner, x, len(own)) for x in moved.T], axis=1)
+    return np.asarray(total / weight[:, None])
 
 
 def _nearest_rotations(matrices: FloatArray) -> FloatArray:

@@ -60,10 +60,15 @@ def pull_back(
     `weights` (n_1,) are areas. Where basis_1 is orthonormal in them, C = Φ_1ᵀ S_1 Φ_2[map_12]; on
     a sample of the vertices it need not be.
     """
-    weighted = basis_1 * weights[:, None]
-    gram = weighted.T @ basis_1
+    return project(basis_2[map_12], basis_1, weights)
+
+
+def project(values: FloatArray, basis: FloatArray, weights: FloatArray) -> FloatArray:
+    """Coefficients (k, c) of functions (n, c) in a basis (n, k), by weighted least squares."""
+    weighted = basis * weights[:, None]
+    gram = weighted.T @ basis
     ridge = 1e-9 * np.trace(gram) / len(gram) * np.eye(len(gram))
-    return np.asarray(np.linalg.solve(gram + ridge, weighted.T @ basis_2[map_12]))
+    return np.asarray(np.linalg.solve(gram + ridge, weighted.T @ values))
 
 
 def vertex_map(

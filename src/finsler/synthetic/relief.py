@@ -14,7 +14,7 @@ _OCTAVES = ((0.4, 0.16), (0.14, 0.07), (0.06, 0.03))
 _WAVES = 12
 # Share of the variance that left and right have in common.
 _SYMMETRY = 0.8
-_GARMENT_CHANCE, _GARMENT_LIFT = 0.4, (0.04, 0.14)
+_GARMENT_CHANCE, _GARMENT_LIFT = 0.5, (0.04, 0.24)
 # How often the thickness of a limb is averaged with its neighbours'.
 _AVERAGES = 40
 

@@ -16,8 +16,11 @@ _TRIES = 100
 _STRIDE = 5
 # What is closer than this to a part at rest, in metres, may touch it in a pose.
 _NEIGHBOURHOOD = 0.035
-# A limb may sink into another by this share of the other's radius.
-_SINK = 0.15
+# A limb may sink into another by this share of the other's radius, of a species with overlays by
+# the second one: crouching people press their limbs together.
+_SINK, _DEEP = 0.15, 0.3
+# Draws of a species with overlays that keep to one stance, so that strong ones are not rare.
+_PATIENCE = 12
 
 
 def sample_identity(species: Species, rng: np.random.Generator) -> dict[str, float]:
@@ -53,7 +56,8 @@ def sample_pose(
 
     Overlays of the species may replace the stance of a limb. The noise of an angle is normal, a
     fourteenth of its range wide, of a species with overlays a fiftieth to a tenth, and cut at its
-    limits. Poses in which a limb sinks into another are drawn again from the same stream.
+    limits. Poses in which a limb sinks into another are drawn again from the same stream, of a
+    species with overlays twelve times from one stance before another is drawn.
 
     Raises
     ------
@@ -61,19 +65,21 @@ def sample_pose(
         No pose without such a collision in 100 draws.
     """
     species = template.species
-    names = list(species.stances)
-    for _ in range(_TRIES):
-        stance = species.stances[names[rng.integers(len(names))]]
+    names, drawn = list(species.stances), {}
+    patience, deepest = (_PATIENCE, _DEEP) if species.overlays else (1, _SINK)
+    for number in range(_TRIES):
+        if number % patience == 0:
+            drawn = species.stances[names[rng.integers(len(names))]]
         strength, mirror = rng.uniform(0.6, 1.05), rng.random() < 0.5
         narrow = rng.uniform(10.0, 50.0) if species.overlays else 14.0
-        stance = {**stance, **_overlaid(species, rng)}
+        stance = {**drawn, **_overlaid(species, rng)}
         pose = {}
         for name, hinge in species.hinges.items():
             noise = rng.normal(0.0, (hinge.high - hinge.low) / narrow)
             angle = strength * stance.get(name, 0.0) + noise
             pose[name] = float(np.clip(angle, hinge.low, hinge.high))
         pose = species.mirrored(pose) if mirror else pose
-        if deepest_sink(template, identity, pose) <= _SINK:
+        if deepest_sink(template, identity, pose) <= deepest:
             return pose
     raise ConvergenceError(
         f"no pose of a {species.name} without colliding limbs was found in {_TRIES} draws; use"

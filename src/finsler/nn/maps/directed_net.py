@@ -100,13 +100,14 @@ class DirectedBlock(nn.Module):
         )
 
     def forward(self, x: Tensor, domain: DirectedTensors) -> Tensor:
-        """(n, c) of x (n, c)."""
-        basis = domain.eigenvectors
-        coefficients = basis.T @ (domain.mass[:, None] * x)
-        decay = torch.exp(-torch.outer(domain.eigenvalues, self.log_time.exp()))
-        spread = basis @ (decay * coefficients)
-        derivatives = cast(Any, _Product).apply(domain.derivative, domain.transposed, spread)
-        along, across = (LENGTH * derivatives).chunk(2)
+        """(n, c) of x (n, c); only the linear layers may compute in half precision."""
+        with torch.autocast(x.device.type, enabled=False):
+            basis, x = domain.eigenvectors, x.float()
+            coefficients = basis.T @ (domain.mass[:, None] * x)
+            decay = torch.exp(-torch.outer(domain.eigenvalues, self.log_time.exp()))
+            spread = basis @ (decay * coefficients)
+            derivatives = cast(Any, _Product).apply(domain.derivative, domain.transposed, spread)
+            along, across = (LENGTH * derivatives).chunk(2)
         real = self.real(along) - self.imaginary(across)
         imaginary = self.real(across) + self.imaginary(along)
         products = torch.tanh(along * real + across * imaginary)
@@ -148,7 +149,7 @@ class DirectedNet(nn.Module):
         x = self.first(inputs)
         for block in self.blocks:
             x = block(x, domain)
-        return nn.functional.normalize(self.last(x), dim=1)
+        return nn.functional.normalize(self.last(x).float(), dim=1)
 
 
 def contrastive_loss(

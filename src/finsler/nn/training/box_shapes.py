@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ from torch import Tensor
 from finsler.analysis.spectrum import spectrum
 from finsler.compute.batch import ensure_result
 from finsler.compute.cluster import Workers, run
+from finsler.data.collection import Shape
+from finsler.data.partial import Partial, cut, holes
 from finsler.data.sets.creature import make_creature
 from finsler.data.sets.synthetic import REFERENCE, synthetic_collection
 from finsler.descriptors.directed import FUNCTIONS, DirectedDomain, intrinsic_inputs
 from finsler.descriptors.learned import two_histograms
-from finsler.errors import ConvergenceError
+from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.measures import surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.mesh.unit import UnitSurface
@@ -29,11 +32,13 @@ from finsler.storage.hashing import content_key
 
 SPECIES = ("person", "animal")
 # Of the collections: poses of an individual, vertices of the reference, seed of everything.
-_POSES, _VERTICES, _SEED = 2, 2000, 7
+_POSES, _VERTICES, _SEED = 2, 2500, 7
+# Share of the shapes of which only a part is kept, and the range of its area.
+_PARTS, _SHARES = 0.2, (0.4, 0.9)
 # Changes whenever the arrays of a shape do.
-_VERSION = 1
+_VERSION = 2
 _DOMAIN = ("eigenvalues", "eigenvectors", "mass", "rows", "columns", "gradient", "strength")
-_ARRAYS = ("inputs", "histograms", "points", "vertices", *_DOMAIN)
+_ARRAYS = ("inputs", "histograms", "points", "vertices", "share", *_DOMAIN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +52,16 @@ class BoxShape:
     points : (p,)
         Vertex at each point of the reference, −1 where it is missing.
     vertices : (n, 3)
-        Of area 1.
+        In a unit in which the whole has area 1.
+    part : bool
+        Whether it is only a part.
     """
 
     inputs: Tensor
     domain: DirectedTensors
     points: Tensor
     vertices: Tensor
+    part: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +122,10 @@ def _make_shape(path: Path, species: str, count: int, name: str) -> None:
 
 
 def _describe_shape(species: str, count: int, name: str) -> dict[str, NDArray[np.generic]]:
-    shape = synthetic_collection(species, **_collection(count)).load(name)
-    unit = UnitSurface.of(shape.mesh)
+    whole = synthetic_collection(species, **_collection(count)).load(name)
+    shape, share = part_of(whole, np.random.default_rng([_SEED, zlib.crc32(name.encode())]))
+    area = surface_area(shape.mesh) / share if share < 1.0 else None
+    unit = UnitSurface.of(shape.mesh, area)
     pairs = spectrum(lbo(unit.mesh), min(FUNCTIONS, unit.mesh.n_vertices // 3))
     domain = DirectedDomain.of(unit.mesh, pairs)
     points = np.asarray(shape.points)
@@ -124,8 +134,37 @@ def _describe_shape(species: str, count: int, name: str) -> dict[str, NDArray[np
         "histograms": two_histograms(unit.mesh).astype(np.float16),
         "points": np.where(points >= 0, unit.vertex_map[points], -1),
         "vertices": unit.mesh.vertices.astype(np.float32),
+        "share": np.array(share),
         **{part: getattr(domain, part) for part in _DOMAIN},
     }
+
+
+def part_of(whole: Shape, rng: np.random.Generator) -> tuple[Shape, float]:
+    """A part of some shapes, of others the whole, and the share of the area that is left.
+
+    One in five loses what a plane cuts off, or what several discs eat away.
+    """
+    chance, share, seed = rng.random(), rng.uniform(*_SHARES), int(rng.integers(2**31))
+    if chance >= _PARTS:
+        return whole, 1.0
+    try:
+        if chance < 0.5 * _PARTS:
+            part = cut(whole.mesh, share=share, seed=seed)
+        else:
+            part = holes(whole.mesh, share=share, seed=seed, seeds=int(rng.integers(3, 16)))
+    except InputError:
+        # No plane or set of discs leaves such a share of this shape.
+        return whole, 1.0
+    return _kept(whole, part), part.share
+
+
+def _kept(whole: Shape, part: Partial) -> Shape:
+    """The part with labels and points of the whole; points that are gone are −1."""
+    number = np.full(whole.mesh.n_vertices + 1, -1)
+    number[part.vertex_map] = np.arange(len(part.vertex_map))
+    labels, named = whole.labels[part.vertex_map], whole.named[part.vertex_map]
+    points = number[np.asarray(whole.points)]
+    return Shape(whole.name, part.mesh, labels, named, points, whole.family)
 
 
 def sample_histograms(paths: list[Path], rows: int = 300) -> NDArray[np.float32]:
@@ -149,6 +188,7 @@ def load_shapes(paths: list[Path], axes: HistogramAxes) -> Iterator[BoxShape]:
                 DirectedTensors.of(domain),
                 torch.from_numpy(arrays["points"]),
                 torch.from_numpy(arrays["vertices"]),
+                bool(arrays["share"] < 1.0),
             )
 
 
