@@ -16,7 +16,7 @@ _CHOSEN, _OTHER = "blue", "gray"
 
 
 class PairControls:
-    """Two folders of the panel of one browser; none is seen where there is one mesh.
+    """Two folders of the panel of one browser; a mesh alone has neither.
 
     `choose` is called with the number of the map whose button is clicked, `changed` when a box is.
     The buttons `keep`, `remove`, `match` and `save` are for the session to listen to.
@@ -32,13 +32,13 @@ class PairControls:
         changed: Callable[[], None],
     ) -> None:
         self._gui, self._choose = gui, choose
-        self._keeps = outputs.map is not None
         self._maps = gui.add_folder("Maps")
         with self._maps:
             self._room = gui.add_folder(None)
             self._beside = gui.add_checkbox("side by side", True)
             hint = "write it to the file of --save"
-            self.keep = gui.add_button("Keep this map", visible=self._keeps, hint=hint)
+            named = outputs.map is not None
+            self.keep = gui.add_button("Keep this map", visible=named, hint=hint)
         with gui.add_folder("Landmarks", visible=len(scene.surfaces) == 2):
             hint = "a vertex of A and the one of B that corresponds, in turn"
             self._clicking = gui.add_checkbox("click pairs", False, hint=hint)
@@ -72,9 +72,8 @@ class PairControls:
             self._buttons = [self._gui.add_button(offer.title) for offer in scene.maps]
         for number, button in enumerate(self._buttons):
             button.on_click(lambda _, number=number: self._choose(number))
-        several = len(self._buttons) > 1
-        self._beside.visible = several
-        self._maps.visible = several or (self._keeps and bool(self._buttons))
+        self._beside.visible = len(self._buttons) > 1
+        self._maps.visible = bool(self._buttons)
 
     def describe(self, chosen: int, landmarks: Landmarks) -> None:
         """Say which map is shown, and list the pairs."""
