@@ -34,7 +34,12 @@ def folder(tmp_path_factory):
     finsler.write_mesh(folder / "b.off", BALL)
     send = np.roll(np.arange(BALL.n_vertices), 1)
     error = np.linspace(0.0, 1.0, BALL.n_vertices)
-    write_npz(folder / "map.npz", {"map_12": send, "cycle": error, "error": error**2}, {})
+    arrays = {"map_12": send, "cycle": error, "error": error**2}
+    write_npz(folder / "map.npz", arrays, {})
+    turned = {"alternatives_12": send[None, ::-1], "alternatives_probability": np.array([0.2])}
+    write_npz(folder / "several.npz", {**arrays, "probability": np.array(0.7), **turned}, {})
+    (folder / "pairs.txt").write_text("3 4\n7 1\n")
+    (folder / "far.txt").write_text("3 5000\n")
     (folder / "a.vts").write_text("3\n7\n9\n")
     (folder / "b.vts").write_text("5\n1\n2\n")
     (folder / "short.vts").write_text("5\n")
@@ -49,6 +54,7 @@ def shown(monkeypatch):
     class Recorded(Page):
         def __init__(self, scene, **options):
             scenes.append(scene)
+            scene.outputs = options["outputs"]
             super().__init__(scene, **options)
 
         def open(self):
@@ -91,10 +97,31 @@ def test_maps_labels_and_errors_reach_the_scene(folder, shown):
     assert np.allclose(np.sqrt(mapped.error), labelled.error)
 
 
-def test_serving_to_others_is_said_in_one_sentence(folder, shown):
+def test_alternatives_and_landmarks_reach_the_scene_and_files_the_page(folder, shown, tmp_path):
+    pair = (folder / "a.off", folder / "b.off", "--no-browser", "--map", folder / "several.npz")
+    files = ("--landmarks", folder / "pairs.txt", "--save", tmp_path / "chosen.npz")
+    run(*pair, *files, "--overwrite")
+    run(*pair, "--landmarks", tmp_path / "new.txt")
+    [scene, fresh] = shown
+    assert [offer.title for offer in scene.maps] == ["best map, 70%", "alternative 1, 20%"]
+    assert np.array_equal(scene.maps[1].map_12, scene.map_12[::-1])
+    assert scene.landmarks == ((3, 4), (7, 1)) and fresh.landmarks == ()
+    assert scene.outputs.map == tmp_path / "chosen.npz" and scene.outputs.overwrite
+    assert scene.outputs.about == {"mesh_1": "a.off", "mesh_2": "b.off"}
+    assert (fresh.outputs.map, fresh.outputs.overwrite) == (None, False)
+    # Looking writes nothing.
+    assert list(tmp_path.iterdir()) == []
+    assert (folder / "pairs.txt").read_text() == "3 4\n7 1\n"
+
+
+def test_serving_to_others_is_said_in_one_sentence(folder, shown, tmp_path):
     result = run(folder / "a.off", "--no-browser", "--host", "0.0.0.0")
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("warning: every machine that reaches")
+    assert "written" not in result.stderr
+    pair = (folder / "a.off", folder / "b.off", "--save", tmp_path / "chosen.npz")
+    result = run(*pair, "--no-browser", "--host", "0.0.0.0")
+    assert result.stderr.count("\n") == 1 and "chosen.npz written" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -107,6 +134,15 @@ def test_serving_to_others_is_said_in_one_sentence(folder, shown):
         (("a.off", "--error", "missing.npz"), "no such file"),
         (("missing.off",), "missing.off"),
         (("a.off", "--host", "example.org"), "numeric address"),
+        (("a.off", "--landmarks", "new.txt"), "give MESH2"),
+        (("a.off", "--save", "new.npz"), "give MESH2"),
+        (("a.off", "b.off", "--save", "new.txt"), "not one of .npz"),
+        (("a.off", "b.off", "--save", "none/new.npz"), "create it first"),
+        (("a.off", "b.off", "--save", "map.npz"), "add --overwrite"),
+        (("a.off", "b.off", "--map", "map.npz", "--save", "map.npz", "--overwrite"), "is read by"),
+        (("a.off", "b.off", "--landmarks", "pairs.txt"), "add --overwrite"),
+        (("a.off", "b.off", "--landmarks", "a.vts"), "not one of .txt, .csv"),
+        (("a.off", "b.off", "--landmarks", "far.txt", "--overwrite"), "5000 is not a vertex"),
     ],
 )
 def test_bad_input_is_one_sentence(folder, monkeypatch, arguments, sentence):

@@ -6,8 +6,14 @@ import pytest
 import finsler
 from finsler.matching import match
 from finsler.matching.contenders import contenders, feature_excess
-from finsler.matching.landmarks import checked_landmarks, read_landmarks, with_landmarks
+from finsler.matching.landmarks import (
+    checked_landmarks,
+    read_landmarks,
+    with_landmarks,
+    write_landmarks,
+)
 from finsler.matching.points import Refined
+from finsler.storage.outputs import written_by
 
 
 def spheroid():
@@ -77,6 +83,18 @@ def test_files_of_landmarks(tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(finsler.InputError, match="no text"):
         read_landmarks(path)
+
+
+def test_written_landmarks_are_read_back_and_say_who_wrote_them(tmp_path):
+    path = tmp_path / "pairs.txt"
+    with written_by("view"):
+        assert write_landmarks(path, [(3, 4), (5, 600)]) == path
+    assert read_landmarks(path).tolist() == [[3, 4], [5, 600]]
+    assert "made by finsler view" in path.read_text()
+    before = path.read_bytes()
+    with pytest.raises(finsler.InputError, match="no pair of vertices to write"):
+        write_landmarks(path, [])
+    assert path.read_bytes() == before
 
 
 def test_rigid_copy_is_found_exactly():

@@ -7,9 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from finsler.mesh import primitives
+from finsler.matching.landmarks import read_landmarks
+from finsler.matching.offers import OfferedMap, read_maps
+from finsler.mesh import TriMesh, primitives
 from finsler.mesh.measures import vertex_normals
-from finsler.view.web import Page, Scene, Shown
+from finsler.view.web import Outputs, Page, Scene, Shown
 
 pytest.importorskip("viser")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -26,6 +28,8 @@ SOFTWARE = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--igno
 SIZE = {"width": 700, "height": 420}
 # What no panel and no notice lies over.
 OPEN = {"x": 0, "y": 190, "width": 370, "height": 230}
+# A larger window, with both meshes in its open part.
+WIDE, WIDE_OPEN = {"width": 1100, "height": 900}, {"x": 0, "y": 180, "width": 770, "height": 720}
 PATIENCE = 60.0
 
 
@@ -49,10 +53,11 @@ def page():
 class Visit:
     """A browser window on the page, with its session and what went wrong."""
 
-    def __init__(self, browser, page):
+    def __init__(self, browser, page, size=SIZE, clear=OPEN):
         before = set(page.sessions)
+        self.size, self.clear = size, clear
         self.page, self.complaints, self.requests = page, [], []
-        self.tab = browser.new_page(viewport=SIZE)
+        self.tab = browser.new_page(viewport=size)
         self.tab.on("console", self._heard)
         self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.tab.on("request", lambda request: self.requests.append(request.url))
@@ -76,7 +81,7 @@ class Visit:
 
     def picture(self):
         """The open part of the canvas."""
-        content = self.tab.screenshot(clip=OPEN)
+        content = self.tab.screenshot(clip=self.clear)
         return np.asarray(Image.open(io.BytesIO(content)).convert("RGB")).astype(int)
 
     def after(self, action):
@@ -88,21 +93,35 @@ class Visit:
         self.tab.wait_for_timeout(700)
         return self.picture()
 
-    def pixel_of(self, vertex):
-        """Where a vertex is drawn: the pinhole camera of the session, written out."""
+    def pixel_of(self, vertex, mesh=0):
+        """Where a vertex is drawn."""
+        scene = self.page.scene
+        return self.pixel_at(scene.to_page(mesh, scene.surfaces[mesh].mesh.vertices[vertex]))
+
+    def pixel_at(self, place):
+        """Where a point of the page is drawn: the pinhole camera of the session, written out."""
         camera = self.session._client.camera
-        place = self.page.scene.to_page(0, self.page.scene.surfaces[0].mesh.vertices[vertex])
         ahead = camera.look_at - camera.position
         ahead = ahead / np.linalg.norm(ahead)
         right = np.cross(ahead, camera.up_direction)
         right = right / np.linalg.norm(right)
         up = np.cross(right, ahead)
         offset = place - camera.position
-        focal = 0.5 * SIZE["height"] / np.tan(0.5 * camera.fov)
+        focal = 0.5 * self.size["height"] / np.tan(0.5 * camera.fov)
         depth = offset @ ahead
         x = 0.5 * camera.image_width + focal * (offset @ right) / depth
-        y = 0.5 * SIZE["height"] - focal * (offset @ up) / depth
+        y = 0.5 * self.size["height"] - focal * (offset @ up) / depth
         return float(x), float(y)
+
+    def drawn_after(self, action):
+        """Act, and return the settings of what is drawn next."""
+        drawn = self.session.drawn
+        action()
+        self.wait(lambda: self.session.drawn is not drawn)
+        return self.session.drawn.settings
+
+    def press(self, name):
+        self.tab.get_by_role("button", name=name).click()
 
     def choose(self, shown):
         self.tab.get_by_role("combobox", name="Show").click()
@@ -132,15 +151,16 @@ def visit(window):
     assert window.complaints == []
 
 
-def seen_vertices(visit):
-    """Vertices of the convex mesh on the camera's side, in the open part of the picture."""
-    surface = visit.page.scene.surfaces[0].mesh
-    camera = visit.session._client.camera.position
-    away = camera - visit.page.scene.to_page(0, surface.vertices)
+def seen_vertices(visit, least=0.5):
+    """Vertices of the first mesh on the camera's side, in the open part of the picture."""
+    given = visit.page.scene.surfaces[0].mesh
+    surface = TriMesh(visit.page.scene.to_page(0, given.vertices), given.faces)
+    away = visit.session._client.camera.position - surface.vertices
     slope = np.einsum("vi,vi->v", vertex_normals(surface), away) / np.linalg.norm(away, axis=1)
     pixels = np.array([visit.pixel_of(v) for v in range(surface.n_vertices)])
-    open_part = (pixels[:, 0] < OPEN["width"] - 10) & (pixels[:, 1] > OPEN["y"] + 10)
-    return np.flatnonzero((slope > 0.5) & open_part)
+    width, top = visit.clear["width"], visit.clear["y"]
+    open_part = (pixels[:, 0] < width - 10) & (pixels[:, 1] > top + 10)
+    return np.flatnonzero((slope > least) & open_part)
 
 
 def test_a_click_chooses_the_vertex_under_the_pointer(visit):
@@ -221,3 +241,80 @@ def test_directions_arrows_and_a_screenshot(visit):
     # The panel stands beside the picture, not over it.
     assert camera.image_width < SIZE["width"] - 200
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 1000
+
+
+@pytest.fixture
+def pair(browser, tmp_path):
+    """A window on two meshes with two maps, where files may be written."""
+    mesh = primitives.bumpy_sphere(5)
+    same = np.arange(mesh.n_vertices)
+    maps = (
+        OfferedMap("best map", {"map_12": same, "probability": 0.8}),
+        OfferedMap("alternative 1", {"map_12": same[::-1].copy(), "probability": 0.1}),
+    )
+    outputs = Outputs(tmp_path / "chosen.npz", tmp_path / "pairs.txt")
+    with Page(Scene(mesh, mesh, maps=maps), outputs=outputs) as page:
+        window = Visit(browser, page, WIDE, WIDE_OPEN)
+        yield window
+        assert window.complaints == []
+        window.tab.close()
+
+
+def test_a_click_chooses_another_map_and_one_more_keeps_it(pair, tmp_path):
+    best = pair.picture()
+    turned = pair.after(lambda: pair.press("alternative 1, 10%"))
+    settings = pair.session.drawn.settings
+    assert settings.chosen == 1 and settings.side_by_side and settings.shown is Shown.partners
+    # It is the first mesh that has other colours now.
+    assert (np.abs(turned - best).max(axis=2) > 30).mean() > 0.02
+    pair.press("Keep this map")
+    pair.tab.get_by_text("Wrote chosen.npz").wait_for()
+    [kept] = read_maps(tmp_path / "chosen.npz")
+    assert np.array_equal(kept.map_12, pair.page.scene.maps[1].map_12)
+    middle = pair.page.scene.to_copy(pair.page.scene.surfaces[0].mesh.vertices, 0).mean(axis=0)
+    click = pair.tab.mouse.click
+    assert pair.drawn_after(lambda: click(*pair.pixel_at(middle))).chosen == 0
+    hidden = pair.drawn_after(lambda: pair.tab.get_by_label("side by side").uncheck())
+    assert not hidden.side_by_side
+    # Nobody can choose what is not seen.
+    drawn = pair.session.drawn
+    click(*pair.pixel_at(middle))
+    pair.tab.wait_for_timeout(500)
+    assert pair.session.drawn is drawn
+
+
+def test_pairs_are_clicked_drawn_saved_and_steer_a_match(pair, tmp_path, monkeypatch):
+    words, say = [], pair.session._controls.say
+    monkeypatch.setattr(pair.session._controls, "say", lambda text: (words.append(text), say(text)))
+    click = pair.tab.mouse.click
+    one, other, *_ = seen_vertices(pair, least=0.8)
+    pair.drawn_after(lambda: pair.tab.get_by_label("click pairs").check())
+    selected = pair.session.drawn.settings.selected
+    marked = pair.after(lambda: click(*pair.pixel_of(one)))
+    pair.tab.get_by_text(f"A {one} – now click B").wait_for()
+    paired = pair.after(lambda: click(*pair.pixel_of(one, mesh=1)))
+    assert np.abs(paired - marked).max() > 60
+    pair.drawn_after(lambda: click(*pair.pixel_of(other, mesh=1)))
+    settings = pair.drawn_after(lambda: click(*pair.pixel_of(other)))
+    assert settings.landmarks.pairs == ((one, one), (other, other))
+    assert settings.selected == selected
+    pair.tab.get_by_text(f"A {other} – B {other}").wait_for()
+    settings = pair.drawn_after(lambda: pair.press("Remove the last"))
+    assert settings.landmarks.pairs == ((one, one),)
+    pair.press("Save the pairs")
+    pair.tab.get_by_text("Wrote pairs.txt").wait_for()
+    assert read_landmarks(tmp_path / "pairs.txt").tolist() == [[one, one]]
+    words.clear()
+    pair.press("Match again")
+    pair.wait(lambda: pair.session.drawn.settings.chosen == 2)
+    assert "computing" in words[0] and any("descriptors of mesh 2" in text for text in words)
+    found = pair.session.scene.maps[2]
+    assert found.name == "with landmarks" and found.map_12[one] == one
+    pair.tab.get_by_role("button", name=found.title).wait_for()
+    assert len(pair.page.scene.maps) == 2, "other browsers do not see it"
+    # What nobody waits for is not computed.
+    pair.session.end()
+    words.clear()
+    pair.press("Match again")
+    pair.wait(lambda: words and not pair.session._pair.match.disabled)
+    assert pair.session.scene.maps[2] is found

@@ -171,7 +171,7 @@ def test_two_meshes_stand_apart_at_the_same_size():
     scene = Scene(MESH, large)
     left, right = (scene.to_page(i, s.mesh.vertices) for i, s in enumerate(scene.surfaces))
     shift = right - left
-    assert np.allclose(shift, shift[0]) and abs(shift[0] @ scene.camera.direction) < 1e-12
+    assert np.allclose(shift, shift[0]) and abs(shift[0] @ scene.layout.camera.direction) < 1e-12
     # Seen by the usual camera there is a gap of 0.3 between them.
     across = shift[0] / np.linalg.norm(shift[0])
     assert (right @ across).min() - (left @ across).max() == pytest.approx(0.3)

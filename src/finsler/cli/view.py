@@ -13,16 +13,20 @@ import typer
 from numpy.typing import NDArray
 
 from finsler.cli.options import MeshFile, camera_options, viewpoint_of, with_options
+from finsler.cli.results import Overwrite, check_outputs
 from finsler.data.labels import read_vts
 from finsler.errors import InputError
+from finsler.matching.landmarks import read_landmarks
+from finsler.matching.offers import read_maps
 from finsler.mesh import TriMesh, load_mesh
 from finsler.storage.npz import read_npz
 from finsler.typing import IntArray
 from finsler.view.upright import Viewpoint
-from finsler.view.web import Page, Scene
+from finsler.view.web import Outputs, Page, Scene
 
 # Share of the vertices with a known partner below which this is said.
 _FEW = 0.5
+_LANDMARK_ENDINGS = (".txt", ".csv")
 
 Second = Annotated[
     Path | None, typer.Argument(metavar="[MESH2]", help="Another mesh, shown beside it.")
@@ -30,7 +34,10 @@ Second = Annotated[
 MapFile = Annotated[
     Path | None,
     typer.Option(
-        "--map", metavar="FILE", help="Map from MESH to MESH2: an .npz file of finsler match."
+        "--map",
+        metavar="FILE",
+        help="Map from MESH to MESH2: an .npz file of finsler match; its alternatives are offered"
+        " too.",
     ),
 ]
 Labels = Annotated[
@@ -46,6 +53,22 @@ Values = Annotated[
     typer.Option(
         metavar="FILE[:NAME]",
         help="Values at the vertices of MESH: array NAME of an .npz file, by default error.",
+    ),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Where the button *Keep this map* writes the map that is shown: .npz.",
+    ),
+]
+LandmarkFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--landmarks",
+        metavar="FILE",
+        help="Where the button *Save the pairs* writes the landmarks that were clicked, as finsler"
+        " match reads them: .txt or .csv. Pairs that it holds are shown at the start.",
     ),
 ]
 Host = Annotated[
@@ -65,6 +88,9 @@ def view(
     map_file: MapFile = None,
     labels: Labels = None,
     error: Values = None,
+    landmarks: LandmarkFile = None,
+    save: Save = None,
+    overwrite: Overwrite = False,
     viewpoint: Viewpoint,
     host: Host = "127.0.0.1",
     port: Port = 0,
@@ -73,34 +99,53 @@ def view(
     """Show one or two meshes in the browser.
 
     Click a vertex to see its convolution kernel, its heat kernel, or the distance there and back;
-    move the sliders, and the picture follows. Stop with Ctrl-C.
+    move the sliders, and the picture follows. Of two meshes, choose one of the maps of a file, or
+    click a few pairs that correspond and match again. Stop with Ctrl-C.
 
-    Example: `finsler view A.off B.off --map map.npz --error map.npz:cycle`
+    Example: `finsler view A.off B.off --map map.npz --error map.npz:cycle`, or choose and keep
+    `finsler view A.off B.off --map map.npz --landmarks pairs.txt --save chosen.npz`
     """
     if map_file is not None and labels is not None:
         raise InputError("--map and --labels both say who corresponds; give one of them")
-    if second is None and (map_file is not None or labels is not None):
+    asked = (map_file, labels, landmarks, save)
+    if second is None and any(given is not None for given in asked):
         raise InputError("a correspondence needs two meshes; give MESH2 too")
+    values = None if error is None else _named(error)
+    read = [mesh, second, map_file, *(labels or ()), values and Path(values[0])]
+    targets = [(save, (".npz",)), (landmarks, _LANDMARK_ENDINGS)]
+    check_outputs(targets, [path for path in read if path is not None], overwrite=overwrite)
     meshes = [load_mesh(path) for path in (mesh, second) if path is not None]
-    partners = None
-    if map_file is not None:
-        partners = _array(map_file, "map_12")
-    if labels is not None:
-        partners = _partners(labels, meshes)
-    values = None if error is None else _array(*_named(error))
-    scene = Scene(*meshes, map_12=partners, error=values, viewpoint=viewpoint_of(viewpoint, mesh))
-    with Page(scene, host=host, port=port) as page:
+    scene = Scene(
+        *meshes,
+        map_12=None if labels is None else _partners(labels, meshes),
+        maps=() if map_file is None else read_maps(map_file),
+        error=None if values is None else _array(*values),
+        landmarks=read_landmarks(landmarks) if landmarks and landmarks.exists() else (),
+        viewpoint=viewpoint_of(viewpoint, mesh),
+    )
+    about = {"mesh_1": mesh.name, "mesh_2": None if second is None else second.name}
+    _serve(scene, Outputs(save, landmarks, overwrite, about), host, port, browser=browser)
+
+
+def _serve(scene: Scene, outputs: Outputs, host: str, port: int, *, browser: bool) -> None:
+    """Show the page until Ctrl-C."""
+    with Page(scene, host=host, port=port, outputs=outputs) as page:
         # Ctrl-C ends the command whenever it comes, also before anybody waits for it.
         try:
             print(f"{page.url} (Ctrl-C stops)", flush=True)
             if not page.is_private:
-                warning = f"warning: every machine that reaches {host} can see these shapes"
-                print(warning, file=sys.stderr)
+                print(_warning(host, outputs), file=sys.stderr)
             if browser:
                 page.open()
             _wait()
         except KeyboardInterrupt:
             print()
+
+
+def _warning(host: str, outputs: Outputs) -> str:
+    files = [str(path) for path in (outputs.map, outputs.landmarks) if path is not None]
+    writing = f", and have {' and '.join(files)} written" if files else ""
+    return f"warning: every machine that reaches {host} can see these shapes{writing}"
 
 
 def _wait() -> None:

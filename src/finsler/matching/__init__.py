@@ -10,6 +10,7 @@ from finsler.matching.functional import functional_map, pull_back, vertex_map
 from finsler.matching.learned import LearnedMap, learned_map
 from finsler.matching.match import Match, match
 from finsler.matching.nearest import nearest_rows
+from finsler.matching.offers import OfferedMap, read_maps
 from finsler.matching.pairs import Matcher, choose_pairs
 from finsler.matching.points import Refined
 from finsler.matching.quality import (
@@ -26,6 +27,7 @@ __all__ = [
     "LearnedMap",
     "Match",
     "Matcher",
+    "OfferedMap",
     "Refined",
     "Verdict",
     "choose_pairs",
@@ -40,6 +42,7 @@ __all__ = [
     "orientation_share",
     "pull_back",
     "read_described",
+    "read_maps",
     "refine",
     "verdict",
     "vertex_map",

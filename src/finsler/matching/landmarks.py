@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from finsler.analysis.geodesic import geodesic_matrix
 from finsler.errors import InputError
 from finsler.matching.surfaces import DescribedSurface
-from finsler.storage.files import read_bytes
+from finsler.storage.files import read_bytes, write_bytes
+from finsler.storage.outputs import mark
 from finsler.typing import IntArray
 
 # Most pairs: a handful steers a map, and each costs a distance on both surfaces.
@@ -102,3 +104,20 @@ def read_landmarks(path: str | os.PathLike[str]) -> IntArray:
     if not pairs:
         raise InputError(f"{path}: there is no pair of vertices in this file")
     return np.array(pairs, dtype=np.int64)
+
+
+def write_landmarks(path: str | os.PathLike[str], pairs: ArrayLike) -> Path:
+    """Write pairs (p, 2) as the text that `read_landmarks` reads.
+
+    Raises
+    ------
+    InputError
+        There is no pair, or the file cannot be there.
+    """
+    rows = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    if len(rows) == 0:
+        raise InputError(f"{path}: there is no pair of vertices to write; choose one first")
+    about = ["# a vertex of A and one of B on each line, counted from 0"]
+    about += [f"# {mark()}"] if mark() else []
+    lines = [*about, *(f"{one} {other}" for one, other in rows)]
+    return write_bytes(path, ("\n".join(lines) + "\n").encode())

@@ -39,6 +39,8 @@ _ARRAYS = (
     *("eigenvalues_1", "eigenvalues_2", "orientation"),
 )
 _MEASURES = ("distance_change", "torn_share", "features", "rivals")
+# What a file says of one map.
+MATCH_ARRAYS = (*_ARRAYS, *_MEASURES, "probability")
 COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
     *("distance_change", "torn_share", "features", "probability", "doubtful", "verdict"),

@@ -4,8 +4,9 @@
 finsler[view]`), which is imported when a page is made.
 """
 
+from finsler.view.web.outputs import Outputs
 from finsler.view.web.page import Page
 from finsler.view.web.scene import Scene
 from finsler.view.web.settings import Settings, Shown
 
-__all__ = ["Page", "Scene", "Settings", "Shown"]
+__all__ = ["Outputs", "Page", "Scene", "Settings", "Shown"]

@@ -54,7 +54,7 @@ class Controls:
             if name == "theta":
                 self._inputs["omega"] = gui.add_dropdown("omega", OMEGAS, hint="where ω is strong")
         for name in _BOXES:
-            visible = name != _BOXES[-1] or scene.map_12 is not None
+            visible = name != _BOXES[-1] or bool(scene.maps)
             self._inputs[name] = gui.add_checkbox(name, False, visible=visible)
         self.screenshot = gui.add_button("Screenshot")
         for control in self._inputs.values():
@@ -87,6 +87,12 @@ class Controls:
             arrows=arrows,
             lines=lines,
         )
+
+    def offer(self, scene: Scene) -> None:
+        """Offer and show the correspondence of a scene that has a new map."""
+        self._inputs["Show"].options = [str(choice) for choice in scene.choices]
+        self._inputs["Show"].value = str(Shown.partners)
+        self._inputs[_BOXES[-1]].visible = True
 
     def describe(self, settings: Settings, panels: list[Panel], seconds: float) -> None:
         """Say what is drawn and what its colours mean, with the controls that matter for it."""

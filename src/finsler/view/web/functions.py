@@ -12,6 +12,7 @@ from finsler.analysis.heat import diffuser
 from finsler.analysis.kernels import chebyshev_filter, chebyshev_polynomial, convolution_kernel
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.frames import FaceFrames, OrientedField, principal_frames
+from finsler.matching.descriptions import DescribedSurface, describe
 from finsler.mesh.measures import face_normals, surface_area
 from finsler.mesh.trimesh import TriMesh
 from finsler.metric import RandersMetric
@@ -98,6 +99,11 @@ class MeshFunctions:
         strength = np.sqrt(randers.drift_squared()[faces][drawn])
         vectors = omega[drawn] * (length * strength / size[drawn])[:, None]
         return np.stack([centers[drawn], centers[drawn] + vectors], axis=1)
+
+    @functools.cached_property
+    def described(self) -> DescribedSurface:
+        """The mesh with what matching needs of it."""
+        return describe(self.mesh)
 
     @functools.cached_property
     def _sample(self) -> tuple[IntArray, FloatArray, float]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import ipaddress
 import webbrowser
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from finsler.view.web.camera import OPENING, show_all
+from finsler.view.web.outputs import Outputs
 from finsler.view.web.scene import Scene
 from finsler.view.web.server import start_server
 from finsler.view.web.session import Session
@@ -18,9 +19,7 @@ from finsler.view.web.worker import Worker
 if TYPE_CHECKING:
     import viser
 
-_OPENING = np.radians(40.0)
-# The least width of the picture beside its height, and the room about the shapes.
-_ASPECT, _ROOM = 1.15, 1.1
+_NO_FILES = Outputs()
 
 
 class Page:
@@ -33,6 +32,8 @@ class Page:
         A numeric address of this machine. Other machines can look too where it is not 127.0.0.1.
     port : int
         0 takes a free one.
+    outputs : Outputs
+        The files to which visitors may write a map and landmarks; by default none.
 
     Raises
     ------
@@ -40,8 +41,16 @@ class Page:
         An address that cannot be listened on, or viser is not installed.
     """
 
-    def __init__(self, scene: Scene, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        outputs: Outputs = _NO_FILES,
+    ) -> None:
         self.scene = scene
+        self._outputs = outputs
         self.sessions: dict[int, Session] = {}
         self._server = start_server(host, port)
         self._worker = Worker()
@@ -73,6 +82,8 @@ class Page:
 
     def stop(self) -> None:
         """End the sessions and free the port."""
+        for session in list(self.sessions.values()):
+            session.end()
         self._worker.stop()
         with redirect_stdout(io.StringIO()):
             self._server.stop()
@@ -84,19 +95,18 @@ class Page:
         self.stop()
 
     def _set_camera(self) -> None:
-        seen, camera = self.scene.camera, self._server.initial_camera
-        width, height = self.scene.extent()
-        distance = 0.3 + _ROOM * max(width / _ASPECT, height) / np.tan(0.5 * _OPENING)
-        camera.fov = float(_OPENING)
-        camera.look_at = np.zeros(3)
-        camera.position = distance * np.asarray(seen.direction)
-        camera.up = seen.up
+        camera = self._server.initial_camera
+        camera.fov = OPENING
+        show_all(camera, self.scene)
+        camera.up = self.scene.layout.camera.up
 
     def _enter(self, client: viser.ClientHandle) -> None:
-        session = Session(
-            self.scene, client, lambda job: self._worker.submit(client.client_id, job)
-        )
-        self.sessions[client.client_id] = session
+        def submit(kind: str, job: Callable[[], None]) -> None:
+            self._worker.submit((client.client_id, kind), job)
+
+        self.sessions[client.client_id] = Session(self.scene, client, submit, self._outputs)
 
     def _leave(self, client: viser.ClientHandle) -> None:
-        self.sessions.pop(client.client_id, None)
+        session = self.sessions.pop(client.client_id, None)
+        if session is not None:
+            session.end()

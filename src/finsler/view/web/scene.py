@@ -6,34 +6,29 @@ sphere of radius 1.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.errors import InputError
+from finsler.matching.offers import OfferedMap
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 from finsler.view.colors import GREY
 from finsler.view.panel import Panel, resolve_colors
-from finsler.view.scene import bounding_sphere
 from finsler.view.surfaces import kernel_range, position_colors, without_peak
-from finsler.view.upright import PAGE, Stance, Viewpoint, pair_stances
+from finsler.view.upright import Viewpoint
+from finsler.view.web.checks import checked_error, checked_map, checked_pairs
 from finsler.view.web.functions import MeshFunctions
+from finsler.view.web.layout import Layout
+from finsler.view.web.picking import Picked, ray_lengths
 from finsler.view.web.settings import AT_A_VERTEX, DISTANCES, Settings, Shown
 
-_GAP = 0.3
 _BANDS = 20
 _LINES = 60
-
-
-@dataclass(frozen=True)
-class Picked:
-    """A vertex under the pointer."""
-
-    mesh: int
-    vertex: int
 
 
 class Scene:
@@ -44,16 +39,20 @@ class Scene:
     meshes : one or two TriMesh
     map_12 : (n_1,) of int, optional
         The partner of each vertex on the second mesh; -1 where it has none.
+    maps : sequence of OfferedMap
+        More maps to choose from, such as those of `read_maps`.
     error : (n_1,), optional
         A value for each vertex of the first mesh; NaN where there is none.
+    landmarks : (p, 2), optional
+        Known pairs of a vertex of the first mesh and one of the second.
     viewpoint : Viewpoint, optional
         Which axis of the files is up, and the side to look from; by default both shapes stand
-        upright, and a map that most vertices have a partner in makes both face the same way.
+        upright, and a first map that gives each vertex a partner makes both face the same way.
 
     Raises
     ------
     InputError
-        Not one or two meshes, or a map or an error that does not fit them.
+        Not one or two meshes, or a map, an error or landmarks that do not fit them.
 
     Examples
     --------
@@ -67,43 +66,42 @@ class Scene:
         self,
         *meshes: TriMesh,
         map_12: ArrayLike | None = None,
+        maps: Sequence[OfferedMap] = (),
         error: ArrayLike | None = None,
+        landmarks: ArrayLike = (),
         viewpoint: Viewpoint | None = None,
     ) -> None:
         if len(meshes) not in (1, 2):
             raise InputError(f"there are {len(meshes)} meshes; the page shows one or two")
         self.surfaces = tuple(MeshFunctions(mesh) for mesh in meshes)
-        self.map_12 = None if map_12 is None else _checked_map(map_12, meshes)
-        self.error = None if error is None else _checked_error(error, meshes[0])
-        spheres = [bounding_sphere(mesh) for mesh in meshes]
-        self._centers = [center for center, _ in spheres]
-        self._scales = [1.0 / radius for _, radius in spheres]
-        self._turns = [stance.turn for stance in self._stances(viewpoint or Viewpoint())]
-        self.camera = PAGE.camera((viewpoint or Viewpoint()).view or "front")
-        self._right = np.cross(self.camera.up, self.camera.direction)
-        self._right = self._right / np.linalg.norm(self._right)
-        self._offsets = [np.zeros(3) for _ in meshes]
-        if len(meshes) == 2:
-            half = 0.5 * self._room() * self._right
-            self._offsets = [-half, half]
+        first = () if map_12 is None else (OfferedMap("map", {"map_12": map_12}),)
+        self.maps = tuple(checked_map(offer, meshes) for offer in (*first, *maps))
+        self.error = None if error is None else checked_error(error, meshes[0])
+        self.landmarks = checked_pairs(landmarks, meshes)
+        self.layout = Layout(meshes, self.map_12, viewpoint or Viewpoint())
+
+    @property
+    def map_12(self) -> IntArray | None:
+        """The first map, (n_1,), if there is any."""
+        return self.maps[0].map_12 if self.maps else None
+
+    def with_map(self, offer: OfferedMap) -> Scene:
+        """The same meshes in the same places, with a map more, or in place of one of its name."""
+        meshes = tuple(surface.mesh for surface in self.surfaces)
+        scene = copy.copy(self)
+        others = (known for known in self.maps if known.name != offer.name)
+        scene.maps = (*others, checked_map(offer, meshes))
+        return scene
 
     @property
     def choices(self) -> list[Shown]:
         """What this scene has colours for."""
-        missing = {Shown.partners: self.map_12 is None, Shown.error: self.error is None}
+        missing = {Shown.partners: not self.maps, Shown.error: self.error is None}
         return [shown for shown in Shown if not missing.get(shown, False)]
 
     def to_page(self, mesh: int, points: FloatArray) -> FloatArray:
         """Points (..., 3) of a mesh in units of the page."""
-        scaled = (points - self._centers[mesh]) @ self._turns[mesh].T * self._scales[mesh]
-        return np.asarray(scaled + self._offsets[mesh])
-
-    def extent(self) -> tuple[float, float]:
-        """Half the width and half the height of all meshes as the first camera sees them."""
-        points = [self.to_page(i, s.mesh.vertices) for i, s in enumerate(self.surfaces)]
-        up = np.cross(self.camera.direction, self._right)
-        seen = np.abs(np.concatenate(points) @ np.stack([self._right, up], axis=1))
-        return float(seen[:, 0].max()), float(seen[:, 1].max())
+        return self.layout.to_page(mesh, points)
 
     def pick(self, origin: ArrayLike, direction: ArrayLike) -> Picked | None:
         """The vertex nearest to where a ray first meets a mesh, or None."""
@@ -112,7 +110,7 @@ class Scene:
         for i, surface in enumerate(self.surfaces):
             faces = surface.mesh.faces
             corners = self.to_page(i, surface.mesh.vertices)[faces]
-            reach = _ray_lengths(corners, start, way)
+            reach = ray_lengths(corners, start, way)
             face = int(np.argmin(reach))
             if reach[face] < best:
                 best = float(reach[face])
@@ -120,20 +118,34 @@ class Scene:
                 picked = Picked(i, int(faces[face, np.argmin(apart)]))
         return picked
 
-    def select(self, picked: Picked) -> tuple[int | None, ...]:
-        """The chosen vertex of each mesh: the one picked, and its partner where there is one.
+    def pick_map(self, origin: ArrayLike, direction: ArrayLike) -> int | None:
+        """The map whose copy of the first mesh a ray meets first, or None."""
+        start, way = np.asarray(origin, dtype=float), np.asarray(direction, dtype=float)
+        mesh = self.surfaces[0].mesh
+        reach = [
+            ray_lengths(self.to_copy(mesh.vertices, number)[mesh.faces], start, way).min()
+            for number in range(len(self.maps))
+        ]
+        return int(np.argmin(reach)) if np.isfinite(reach).any() else None
+
+    def to_copy(self, points: FloatArray, number: int) -> FloatArray:
+        """Points (..., 3) of the first mesh on the copy that shows a map beside the others."""
+        return self.layout.to_copy(points, number, len(self.maps))
+
+    def select(self, picked: Picked, chosen: int = 0) -> tuple[int | None, ...]:
+        """The selected vertex of each mesh: the one picked, and its partner in the chosen map.
 
         Of several vertices that are sent to one, the first is its partner.
         """
         if len(self.surfaces) == 1:
             return (picked.vertex,)
-        partner = self._partner(picked)
+        partner = self._partner(picked, chosen)
         return (picked.vertex, partner) if picked.mesh == 0 else (partner, picked.vertex)
 
     def panels(self, settings: Settings) -> list[Panel]:
         """Each mesh with its colours, on one scale; grey where there is nothing to show."""
         if settings.shown is Shown.partners:
-            panels = self._partner_panels()
+            panels = self._partner_panels(settings.chosen)
         elif settings.shown is Shown.error:
             panels = self._error_panels()
         elif settings.shown in AT_A_VERTEX:
@@ -142,40 +154,38 @@ class Scene:
             panels = [Panel(surface.mesh) for surface in self.surfaces]
         return resolve_colors(panels)
 
-    def lines(self, selected: tuple[int | None, ...] = ()) -> FloatArray:
-        """Segments (p, 2, 3) between some vertices and their partners; between the chosen first."""
-        if self.map_12 is None:
+    def map_panels(self) -> list[Panel]:
+        """For each map the first mesh in the colours of where it is sent."""
+        return [self._partner_panels(number)[0] for number in range(len(self.maps))]
+
+    def lines(self, selected: tuple[int | None, ...] = (), chosen: int = 0) -> FloatArray:
+        """Segments (p, 2, 3) between some vertices and partners; between the selected first."""
+        if not self.maps:
             return np.empty((0, 2, 3))
-        sent = np.flatnonzero(self.map_12 >= 0)
+        map_12 = self.maps[chosen].map_12
+        sent = np.flatnonzero(map_12 >= 0)
         starts = sent[np.unique(np.linspace(0, len(sent) - 1, _LINES).astype(int))]
-        if selected and selected[0] is not None and self.map_12[selected[0]] >= 0:
+        if selected and selected[0] is not None and map_12[selected[0]] >= 0:
             starts = np.concatenate([[selected[0]], starts])
-        ends = self.map_12[starts]
-        first, second = (surface.mesh.vertices for surface in self.surfaces)
-        return np.stack([self.to_page(0, first[starts]), self.to_page(1, second[ends])], axis=1)
+        return self.segments(np.stack([starts, map_12[starts]], axis=1))
 
-    def _stances(self, viewpoint: Viewpoint) -> list[Stance]:
-        meshes = [surface.mesh for surface in self.surfaces]
-        known = None if self.map_12 is None else self.map_12 >= 0
-        if known is None or not known.all():
-            return [viewpoint.stance(mesh) for mesh in meshes]
-        return list(pair_stances(meshes[0], meshes[1], self.map_12, viewpoint.up))
-
-    def _room(self) -> float:
-        """How far apart two meshes stand, so that the viewer sees a gap between them."""
-        first, second = (
-            self.to_page(i, surface.mesh.vertices) @ self._right
-            for i, surface in enumerate(self.surfaces)
+    def segments(self, pairs: ArrayLike) -> FloatArray:
+        """Segments (p, 2, 3) from vertices of the first mesh to vertices of the second."""
+        ends = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+        points = (
+            self.to_page(i, surface.mesh.vertices[vertices])
+            for i, (surface, vertices) in enumerate(zip(self.surfaces, ends, strict=True))
         )
-        return float(first.max() - second.min()) + _GAP
+        return np.stack(list(points), axis=1)
 
-    def _partner(self, picked: Picked) -> int | None:
-        if self.map_12 is None:
+    def _partner(self, picked: Picked, chosen: int) -> int | None:
+        if not self.maps:
             return None
+        map_12 = self.maps[chosen].map_12
         if picked.mesh == 0:
-            partner = int(self.map_12[picked.vertex])
+            partner = int(map_12[picked.vertex])
             return None if partner < 0 else partner
-        sent_here = np.flatnonzero(self.map_12 == picked.vertex)
+        sent_here = np.flatnonzero(map_12 == picked.vertex)
         return int(sent_here[0]) if len(sent_here) else None
 
     def _vertex_panels(self, settings: Settings) -> list[Panel]:
@@ -204,13 +214,14 @@ class Scene:
             fields[i] = without_peak(self.surfaces[i].mesh, kernel, vertex)
         return clim
 
-    def _partner_panels(self) -> list[Panel]:
+    def _partner_panels(self, chosen: int) -> list[Panel]:
         """The second mesh coloured by position, the first in the colours of where it is sent."""
-        if self.map_12 is None:
+        if not self.maps:
             raise InputError("there is no map between two meshes; give one")
+        map_12 = self.maps[chosen].map_12
         first, second = (surface.mesh for surface in self.surfaces)
         colors = position_colors(second)
-        carried = np.where((self.map_12 >= 0)[:, None], colors[self.map_12], GREY)
+        carried = np.where((map_12 >= 0)[:, None], colors[map_12], GREY)
         return [Panel(first, colors=carried), Panel(second, colors=colors)]
 
     def _error_panels(self) -> list[Panel]:
@@ -256,50 +267,3 @@ def _distance_range(
         return None
     largest = float(max(values.max() for values in finite)) or 1.0
     return (-largest, largest) if shown is Shown.difference else (0.0, largest)
-
-
-def _ray_lengths(corners: FloatArray, start: FloatArray, way: FloatArray) -> FloatArray:
-    """How far along a ray each triangle (m, 3, 3) is met, (m,); infinite where it is not."""
-    first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    normal = np.cross(way, second)
-    volume = np.einsum("fi,fi->f", first, normal)
-    crossed = volume != 0.0
-    inverse = 1.0 / np.where(crossed, volume, 1.0)
-    offset = start - corners[:, 0]
-    u = np.einsum("fi,fi->f", offset, normal) * inverse
-    side = np.cross(offset, first)
-    v = side @ way * inverse
-    reach = np.einsum("fi,fi->f", second, side) * inverse
-    inside = crossed & (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (reach > 0.0)
-    return np.where(inside, reach, np.inf)
-
-
-def _checked_map(map_12: ArrayLike, meshes: tuple[TriMesh, ...]) -> IntArray:
-    if len(meshes) != 2:
-        raise InputError("a map needs two meshes; give the second one too")
-    given = np.asarray(map_12)
-    n_1, n_2 = (mesh.n_vertices for mesh in meshes)
-    if given.shape != (n_1,) or not np.issubdtype(given.dtype, np.integer):
-        raise InputError(
-            f"the map holds {given.dtype} of shape {given.shape}; it must be one vertex number for"
-            f" each of the {n_1} vertices of the first mesh"
-        )
-    if given.min() < -1 or given.max() >= n_2:
-        raise InputError(
-            f"the map names vertices {given.min()} to {given.max()}, but the second mesh has {n_2};"
-            " are the meshes in the order of the map?"
-        )
-    return np.asarray(given, dtype=np.int64)
-
-
-def _checked_error(error: ArrayLike, mesh: TriMesh) -> FloatArray:
-    given = np.asarray(error)
-    if given.shape != (mesh.n_vertices,) or given.dtype.kind not in "fiu":
-        raise InputError(
-            f"the errors are {given.dtype} of shape {given.shape}; give one number for each of the"
-            f" {mesh.n_vertices} vertices of the first mesh"
-        )
-    values = np.asarray(given, dtype=np.float64)
-    if np.isinf(values).any() or np.isnan(values).all():
-        raise InputError("the errors must be finite, or NaN where there is none, but not all NaN")
-    return values

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from finsler.spec import OperatorSpec
+from finsler.view.web.landmarks import Landmarks
 
 
 class Shown(StrEnum):
@@ -35,6 +36,7 @@ AT_A_VERTEX = (
 )
 DISTANCES = (Shown.there, Shown.back, Shown.difference)
 _USUAL = OperatorSpec(tau=0.5)
+_NO_PAIRS = Landmarks()
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ class Settings:
         Of the heat kernel, as a share of the surface's area.
     directions, arrows, lines : bool
         Whether to draw the principal directions, ω and lines between partners.
+    chosen : int
+        Which of the maps says who corresponds.
+    side_by_side : bool
+        Whether to draw what all maps do, below the meshes.
+    landmarks : Landmarks
+        Pairs that were clicked.
     """
 
     shown: Shown = Shown.plain
@@ -67,3 +75,6 @@ class Settings:
     directions: bool = False
     arrows: bool = False
     lines: bool = False
+    chosen: int = 0
+    side_by_side: bool = False
+    landmarks: Landmarks = _NO_PAIRS

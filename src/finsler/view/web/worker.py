@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import traceback
 from collections.abc import Callable, Hashable
@@ -12,11 +13,13 @@ class Worker:
     """Runs the newest job of each owner, one at a time, in the order in which owners asked.
 
     A job that still waits when its owner submits another is dropped; one that runs is finished.
-    A job that raises is reported on stderr; the next ones run all the same.
+    A job that raises is reported on stderr; the next ones run all the same. Jobs run in the context
+    in which the worker was made: what they write carries the name of the same command.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[Hashable, Callable[[], None]] = {}
+        self._context = contextvars.copy_context()
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "finsler view")
 
@@ -38,6 +41,6 @@ class Worker:
         job = self._waiting.pop(owner, None)
         try:
             if job is not None:
-                job()
+                self._context.run(job)
         except Exception:
             traceback.print_exc()
