@@ -1,10 +1,13 @@
 """The network of the model in the box: its layers, its loss, and its training."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 import finsler
+from finsler.data import synthetic_collection
 from finsler.descriptors.directed import DirectedDomain
 from finsler.descriptors.learned import FeatureModel
 from finsler.nn.maps.directed_net import DirectedNet, DirectedTensors, contrastive_loss
@@ -101,6 +104,34 @@ def test_shapes_are_made_once_and_in_the_order_of_their_numbers(made):
     assert before == {path: path.stat().st_mtime_ns for path in (made / "shapes").iterdir()}
     names = [path.stem for path in box_shapes.kept_shapes(made / "shapes", "animal")]
     assert names == sorted(names) and len(names) == 4
+
+
+def test_parts_keep_points_and_share():
+    whole = synthetic_collection("animal", train=1, test=0, poses=1, vertices=1000)
+    whole = whole[whole.train[0]]
+    shares = []
+    for seed in range(30):
+        part, share = box_shapes.part_of(whole, np.random.default_rng(seed))
+        area, full = (finsler.mesh.measures.surface_area(s.mesh) for s in (part, whole))
+        assert area / full == pytest.approx(share)
+        known = part.points >= 0
+        assert np.array_equal(
+            part.mesh.vertices[part.points[known]], whole.mesh.vertices[whole.points[known]]
+        )
+        shares.append(share)
+    parts = [share for share in shares if share < 1.0]
+    assert 1 < len(parts) < 15 and min(parts) > 0.35 and max(parts) < 0.95
+
+
+def test_of_the_shapes_of_a_step_only_the_first_may_be_a_part():
+    shapes = [SimpleNamespace(part=number % 2 == 1, number=number) for number in range(8)]
+    firsts = set()
+    for seed in range(40):
+        first, *others = box._chosen(shapes, 3, np.random.default_rng(seed))
+        assert not any(shape.part for shape in others)
+        assert len({shape.number for shape in (first, *others)}) == 3
+        firsts.add(first.part)
+    assert firsts == {False, True}
 
 
 def test_interrupted_training_goes_on_as_if_nothing_had_happened(made, tmp_path):

@@ -107,7 +107,7 @@ def _grown(
     started = []
     for size in _SIZES:
         step = _steps(first, second, size, partial)[0]
-        for functional in _from_model(first, second, early, step):
+        for functional in _from_model(first, second, early, step, partial):
             started.append((early.zoom(functional, [step] * _ROUNDS), size))
         for mixture in _MIXTURES:
             for functional in _from_descriptors(first, second, mixture, step):
@@ -126,7 +126,7 @@ def _grown(
     ]
     # Between bodies that differ much, what the model finds is right where no isometry is.
     last = _steps(first, second, _SIZES[-1], partial)[-1]
-    return [*_from_model(first, second, late, last), *grown], energy
+    return [*_from_model(first, second, late, last, partial), *grown], energy
 
 
 def enriched(points: Points, surface: DescribedSurface) -> Points:
@@ -182,18 +182,23 @@ def _steps(
 
 
 def _from_model(
-    first: DescribedSurface, second: DescribedSurface, search: Search, size: Step
+    first: DescribedSurface, second: DescribedSurface, search: Search, size: Step, partial: bool
 ) -> list[FloatArray]:
-    """The functional map of nearest features of the model, and the adjoint of that from 2 to 1."""
+    """The functional map of nearest features of the model, and the adjoint of that from 2 to 1.
+
+    Of a part only the first: most of the whole has no partner there.
+    """
     if first.features.shape[1] == 0:
         return []
     points_1, points_2 = search.points_1, search.points_2
     one, other = first.features[points_1.vertices], second.features[points_2.vertices]
     product = one @ other.T
     there = (product - 0.5 * (other**2).sum(axis=1)).argmax(axis=1)
-    back = (product.T - 0.5 * (one**2).sum(axis=1)).argmax(axis=1)
     bases = points_1.basis[:, : size.size_1], points_2.basis[:, : size.size_2]
     forward = pull_back(there, *bases, points_1.weights)
+    if partial:
+        return [forward]
+    back = (product.T - 0.5 * (one**2).sum(axis=1)).argmax(axis=1)
     backward = pull_back(back, *bases[::-1], points_2.weights)
     return [forward, backward.T]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from finsler.matching.bending import ROUGH, Bending, Ground, bend_and_zoom
 from finsler.matching.candidates import candidates, enriched
-from finsler.matching.elastic import ROUGH, bend_and_zoom
 from finsler.matching.energy import Candidate
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Refined, points_of
@@ -23,6 +23,8 @@ STEP = 70
 # Candidates that are refined until one of them is as probable as the second number, and
 # probability, knowing the others, at which no more are looked for.
 _TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
+# Share of the squares of features that is left out with the directions in which they vary little.
+_LEFT_OUT = 2e-4
 # Vertices at which features are compared.
 _SAMPLES = 2000
 # Maps whose images are nearer to each other in the mean, in √area, are the same.
@@ -31,10 +33,15 @@ _SAME = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A refined map and what is known of it."""
+    """A refined map and what is known of it; `bending` is what its last rounds start from."""
 
     refined: Refined
     verdict: Verdict
+    bending: Bending | None = None
+
+    def polished(self) -> Contender:
+        """The same after the last rounds, which move no vertex far."""
+        return self if self.bending is None else replace(self, refined=self.bending.polished())
 
 
 def contenders(
@@ -53,6 +60,7 @@ def contenders(
     model, candidates are first grown in one direction, and in both where that leaves a doubt.
     """
     features = principal_features(first.histograms, second.histograms, _FEATURES)
+    first, second = in_few_directions(first, second)
     refined: list[Contender] = []
     for both_ways in (False, True) if first.features.shape[1] and not partial else (True,):
         progress("candidates")
@@ -64,13 +72,29 @@ def contenders(
             refined_candidates(first, second, features, ranked, partial, seed), start=1
         ):
             refined.append(contender)
-            sure = partial or contender.verdict.probability > _SURE or number >= _TRIED
+            # Without a model nothing tells whether the map of a part is right.
+            blind = partial and not first.features.shape[1]
+            sure = blind or contender.verdict.probability > _SURE or number >= _TRIED
             if sure and len(_different(refined, second)) > alternatives:
                 break
         different = _against_each_other(_different(refined, second))
         if different[0].verdict.probability > _CLEAR:
             break
-    return different[: 1 + alternatives]
+    return [contender.polished() for contender in different[: 1 + alternatives]]
+
+
+def in_few_directions(
+    first: DescribedSurface, second: DescribedSurface
+) -> tuple[DescribedSurface, DescribedSurface]:
+    """Both surfaces with features in the directions in which these vary: some 30 instead of 128."""
+    rows = np.concatenate([first.features, second.features]).astype(np.float64)
+    if rows.shape[1] == 0:
+        return first, second
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    missing = np.cumsum(np.maximum(values, 0.0)) / values.sum()
+    axes = vectors[:, missing > _LEFT_OUT].astype(np.float32)
+    one, other = (replace(surface, features=surface.features @ axes) for surface in (first, second))
+    return one, other
 
 
 def _against_each_other(different: list[Contender]) -> list[Contender]:
@@ -99,12 +123,13 @@ def refined_candidates(
     partial: bool,
     seed: int,
 ) -> Iterator[Contender]:
-    """Each candidate refined, with its verdict."""
+    """Each candidate refined, but for the last rounds, with its verdict."""
     whole = (
         enriched(points_of(first.spectrum, features[0]), first),
         enriched(points_of(second.spectrum, features[1]), second),
     )
     meshes = first.mesh, second.mesh
+    ground = Ground.of(meshes, whole, partial=partial)
     sizes = basis_sizes(
         *(first.spectrum, second.spectrum),
         first=ranked[0].functional.shape[1],
@@ -113,15 +138,14 @@ def refined_candidates(
     )
     for candidate in ranked:
         rng = np.random.default_rng(seed)
-        refined = bend_and_zoom(
-            *(candidate.functional, meshes, whole, elastic_steps(sizes), rng),
-            first_weight=ROUGH,
-            partial=partial,
+        bending = bend_and_zoom(
+            ground, candidate.functional, elastic_steps(sizes), rng, first_weight=ROUGH
         )
+        refined = bending.refined
         assert refined.map_21 is not None
         said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)
         apart = feature_excess(first, second, refined)
-        yield Contender(refined, replace(said, features=apart))
+        yield Contender(refined, replace(said, features=apart), bending)
 
 
 def feature_excess(first: DescribedSurface, second: DescribedSurface, refined: Refined) -> float:

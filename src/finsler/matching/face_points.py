@@ -88,8 +88,11 @@ def nearest_on_faces(queries: Rows, points: Rows, vertices: IntArray, fans: Fans
     ab, bc, ca = (sides[(place + i) % 3, face] for i in range(3))
     along = _products(queries, np.arange(len(queries)), points, vertices)[query]
     # With origin a and edges to b and c: inner products of the edges, and of them with the query.
-    metric = (squares[b] - 2 * ab + squares[a], bc - ab - ca + squares[a])
-    metric = (*metric, squares[c] - 2 * ca + squares[a])
+    metric = (
+        squares[b] - 2 * ab + squares[a],
+        bc - ab - ca + squares[a],
+        squares[c] - 2 * ca + squares[a],
+    )
     towards = (
         _products(queries, query, points, b) - ab - along + squares[a],
         _products(queries, query, points, c) - ca - along + squares[a],
@@ -124,7 +127,8 @@ def _on_triangles(
     """
     tiny = 1e-12
     determinant = np.maximum(bb * cc - bc**2, tiny)
-    inner = (cc * xb - bc * xc) / determinant, (bb * xc - bc * xb) / determinant
+    # Cut off outside, where it does not count: in faces without area it may be beyond all bounds.
+    inner = np.clip([cc * xb - bc * xc, bb * xc - bc * xb] / determinant, -1.0, 2.0)
     zero = np.zeros_like(xb)
     third = np.clip((xc - xb - bc + bb) / np.maximum(bb + cc - 2 * bc, tiny), 0.0, 1.0)
     u = np.stack([inner[0], np.clip(xb / np.maximum(bb, tiny), 0.0, 1.0), zero, 1.0 - third])
@@ -133,4 +137,5 @@ def _on_triangles(
     outside = (u[0] < 0.0) | (v[0] < 0.0) | (u[0] + v[0] > 1.0)
     gain[0][outside] = -np.inf
     which = gain.argmax(axis=0)[None]
-    return tuple(np.take_along_axis(x, which, axis=0)[0] for x in (u, v, gain))  # type: ignore[return-value]
+    u, v, gain = (np.take_along_axis(x, which, axis=0)[0] for x in (u, v, gain))
+    return u, v, gain

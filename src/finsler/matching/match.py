@@ -129,7 +129,6 @@ def match(
         Gives the Laplacian whose eigenfunctions are the basis of surfaces not yet described.
     model : str or path
         Whose features propose maps: "box", "none", or a file; see [`describe`][finsler.describe].
-        Parts are matched without it.
     initial, trust : (n_1,), optional
         A vertex map to refine, such as a learned one, and how much each vertex counts at first.
     keep : bool
@@ -163,9 +162,7 @@ def match(
     if initial is None:
         if keep or trust is not None:
             raise InputError("keep and trust are for an initial map, and none is given")
-        # Parts are in the unit of the whole, in which the model has seen nothing.
-        features = None if partial else feature_model(model)
-        both = pair.described(k, operator, features, cache, progress)
+        both = pair.described(k, operator, feature_model(model), cache, progress)
         if landmarks is not None:
             both = with_landmarks(*both, pair.landmarks(landmarks))
         found = contenders(

@@ -105,7 +105,7 @@ class Matcher:
             from finsler.nn.training import load_model
 
             load_model(self.network)
-        elif not self.partial:
+        else:
             feature_model(self.model)
 
     @takes_meshes

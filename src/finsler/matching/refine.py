@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.errors import InputError
-from finsler.matching.elastic import bend_and_zoom
+from finsler.matching.bending import Ground, bend_and_zoom
 from finsler.matching.functional import embeddings, pull_back, vertex_map
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Points, Refined, Step, points_of, sampled
@@ -78,8 +78,8 @@ def refine(
     rng = np.random.default_rng(seed)
     if meshes is not None:
         _require_meshes(meshes, len(whole_1.weights), len(whole_2.weights))
-        both, steps = (whole_1, whole_2), elastic_steps(sizes)
-        return bend_and_zoom(functional, meshes, both, steps, rng, partial=partial)
+        ground = Ground.of(meshes, (whole_1, whole_2), partial=partial)
+        return bend_and_zoom(ground, functional, elastic_steps(sizes), rng).polished()
     some_1, some_2 = sampled(whole_1, samples, rng), sampled(whole_2, samples, rng)
     return last_step(zoom(functional, some_1, some_2, sizes), whole_1, whole_2)
 

@@ -65,7 +65,8 @@ def sample_pose(
         No pose without such a collision in 100 draws.
     """
     species = template.species
-    names, drawn = list(species.stances), {}
+    names = list(species.stances)
+    drawn: Mapping[str, float] = {}
     patience, deepest = (_PATIENCE, _DEEP) if species.overlays else (1, _SINK)
     for number in range(_TRIES):
         if number % patience == 0:

@@ -72,7 +72,7 @@ class BoxConfig:
     blocks: int = 4
     features: int = 128
     histogram: int = 64
-    steps: int = 12000
+    steps: int = 10000
     together: int = 3
     points: int = 600
     rate: float = 2e-3
@@ -182,10 +182,14 @@ class BoxTraining:
             features = [self.network(shape.inputs, shape.domain) for shape in shapes]
             whole = [i for i, shape in enumerate(shapes) if not shape.part]
             # Many of the pairs are one individual in two poses.
-            pairs = {kind: pairwise([*whole, whole[0]])}
             parts = [i for i, shape in enumerate(shapes) if shape.part]
-            pairs[f"parts of {kind}s"] = zip(parts, whole, strict=False)
+            pairs = {
+                kind: list(pairwise([*whole, whole[0]])),
+                f"parts of {kind}s": list(zip(parts, whole, strict=False)),
+            }
             for name, some in pairs.items():
+                if not some:
+                    continue
                 errors = [
                     _nearest_error(shapes[i], shapes[j], features[i], features[j]) for i, j in some
                 ]
