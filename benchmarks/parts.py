@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,9 @@ def error(one: Shape, other: Shape, part: Partial, model: str) -> tuple[float, f
     return 100.0 * float(apart.mean()) / unit, found.verdict.probability
 
 
-def measure(collection: Collection, names: tuple[str, ...], pairs: int, seed: int) -> list[dict]:
+def measure(
+    collection: Collection, names: tuple[str, ...], pairs: int, seed: int
+) -> list[dict[str, Any]]:
     """A row for each kind of part and each model."""
     sample = choose_sample(collection, names, pairs, seed=seed)
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
