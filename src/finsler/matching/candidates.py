@@ -17,6 +17,7 @@ from finsler.matching.search import Search
 from finsler.matching.surfaces import DescribedSurface
 from finsler.typing import FloatArray
 
+EFFORTS = (0, 1, 2)
 # Descriptors of the candidates: weights of small SHOT, large SHOT, wave kernel signatures.
 _MIXTURES = ((1.0, 1.0, 1.0), (1.0, 0.0, 0.3), (0.0, 1.0, 1.0))
 _SIZES = (20, 40)
@@ -48,25 +49,26 @@ def candidates(
     features_1: NDArray[np.float32],
     features_2: NDArray[np.float32],
     *,
-    both_ways: bool = True,
+    effort: int = EFFORTS[-1],
     partial: bool = False,
     seed: int = 0,
 ) -> list[Candidate]:
     """The best maps from the model, from mixtures of descriptors and from guessed signs, scored.
 
-    Maps are grown from 1 to 2 and, read backwards, from 2 to 1, unless told otherwise: either
-    direction misses some that the other finds. The best different ones are scored in both
-    directions, by geodesic distances too. For parts it is one direction and no distances, which may
-    be longer there. The one of least energy comes first; all have bases of about 60 functions.
+    Of the efforts, 0 looks at maps of the model alone, 1 at all, and 2 at all that are grown from 1
+    to 2 and, read backwards, from 2 to 1: either direction misses some that the other finds. The
+    best different ones are scored in both directions, by geodesic distances too. For parts it is
+    one direction and no distances, which may be longer there. The one of least energy comes first;
+    all have bases of about 60 functions.
     """
     rng = np.random.default_rng(seed)
     whole_1 = points_of(first.spectrum, features_1)
     whole_2 = points_of(second.spectrum, features_2)
-    there, energy = _grown(first, second, whole_1, whole_2, partial, rng)
+    there, energy = _grown(first, second, whole_1, whole_2, effort, partial, rng)
     if partial:
         return sorted(map(energy.score, there), key=lambda candidate: candidate.energy)
-    if both_ways:
-        back, energy_back = _grown(second, first, whole_2, whole_1, partial, rng)
+    if effort == EFFORTS[-1]:
+        back, energy_back = _grown(second, first, whole_2, whole_1, effort, partial, rng)
     else:
         back, energy_back = [], MapEnergy.sample(second, first, whole_2, whole_1, rng, _FACES)
 
@@ -90,6 +92,7 @@ def _grown(
     second: DescribedSurface,
     whole_1: Points,
     whole_2: Points,
+    effort: int,
     partial: bool,
     rng: np.random.Generator,
 ) -> tuple[list[FloatArray], MapEnergy]:
@@ -109,10 +112,10 @@ def _grown(
         step = _steps(first, second, size, partial)[0]
         for functional in _from_model(first, second, early, step, partial):
             started.append((early.zoom(functional, [step] * _ROUNDS), size))
-        for mixture in _MIXTURES:
+        for mixture in _MIXTURES if effort else ():
             for functional in _from_descriptors(first, second, mixture, step):
                 started.append((early.zoom(functional, [step] * _ROUNDS), size))
-    if not partial:
+    if effort and not partial:
         step = _steps(first, second, _SIZES[0], partial)[0]
         for _ in range(_DRAWS):
             some = (sampled(points, _GUESS_SAMPLES, rng) for points in (rich_1, rich_2))

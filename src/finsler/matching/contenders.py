@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from finsler.matching.bending import ROUGH, Bending, Ground, bend_and_zoom
-from finsler.matching.candidates import candidates, enriched
+from finsler.matching.candidates import EFFORTS, candidates, enriched
 from finsler.matching.energy import Candidate
 from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Refined, points_of
@@ -21,7 +21,7 @@ from finsler.matching.verdict import Verdict, verdict
 _FEATURES = 64
 STEP = 70
 # Candidates that are refined until one of them is as probable as the second number, and
-# probability, knowing the others, at which no more are looked for.
+# probability, knowing the others, at which no more are looked for but those of the model.
 _TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
 # Share of the squares of features that is left out with the directions in which they vary little.
 _LEFT_OUT = 2e-4
@@ -57,16 +57,15 @@ def contenders(
 
     Candidates are refined in the order of their energy until one is very probably right, at most
     four of them unless more alternatives are asked for; the most probable one is the best. With a
-    model, candidates are first grown in one direction, and in both where that leaves a doubt.
+    model, its own candidates come first; others are looked for where these leave a doubt, or where
+    alternatives are asked for.
     """
     features = principal_features(first.histograms, second.histograms, _FEATURES)
     first, second = in_few_directions(first, second)
     refined: list[Contender] = []
-    for both_ways in (False, True) if first.features.shape[1] and not partial else (True,):
+    for effort in _efforts(first, alternatives, partial):
         progress("candidates")
-        ranked = candidates(
-            *(first, second, *features), both_ways=both_ways, partial=partial, seed=seed
-        )
+        ranked = candidates(*(first, second, *features), effort=effort, partial=partial, seed=seed)
         progress("refinement")
         for number, contender in enumerate(
             refined_candidates(first, second, features, ranked, partial, seed), start=1
@@ -78,9 +77,18 @@ def contenders(
             if sure and len(_different(refined, second)) > alternatives:
                 break
         different = _against_each_other(_different(refined, second))
-        if different[0].verdict.probability > _CLEAR:
+        if different[0].verdict.probability > (_CLEAR if effort else _SURE):
             break
     return [contender.polished() for contender in different[: 1 + alternatives]]
+
+
+def _efforts(first: DescribedSurface, alternatives: int, partial: bool) -> tuple[int, ...]:
+    """How hard to look for candidates, first and then."""
+    if not first.features.shape[1]:
+        return EFFORTS[-1:]
+    if partial:
+        return EFFORTS[:2]
+    return EFFORTS[1:] if alternatives else EFFORTS
 
 
 def in_few_directions(
