@@ -47,7 +47,7 @@ package:
 	  && empty/bin/finsler match dogs/off/quadruped_i0*.off -k 60 -o map.npz --overwrite
 
 model: $(VENV)/ready-demo
-	$(BIN)/python -m finsler.nn.training.box build/model src/finsler/descriptors/model.npz
+	$(BIN)/python -m finsler.nn.training.box build/model src/finsler/descriptors
 
 bench: $(VENV)/ready-test
 	for question in $(BENCHMARKS); do $(BIN)/python benchmarks/$$question.py || exit 1; done

@@ -11,7 +11,7 @@ from finsler.descriptors.directed import DirectedDomain, intrinsic_inputs
 from finsler.descriptors.learned import (
     FeatureModel,
     _clustered,
-    feature_model,
+    feature_models,
     shipped_model,
     two_histograms,
 )
@@ -45,7 +45,7 @@ def test_points_that_correspond_are_alike(creatures):
 
 def test_scale_position_rotation_and_numbering_do_not_matter(mesh):
     before = vertex_features(mesh)
-    assert before.shape == (mesh.n_vertices, 128) and before.dtype == np.float32
+    assert before.shape == (mesh.n_vertices, 256) and before.dtype == np.float32
     assert np.allclose(np.linalg.norm(before, axis=1), 1.0, atol=1e-5)
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -103,9 +103,9 @@ def test_bad_models(tmp_path):
     np.savez(tmp_path / "other.npz", middle=np.zeros(3))
     for path, sentence in ((tmp_path / "other.npz", "card"), (tmp_path / "gone.npz", "no such")):
         with pytest.raises(finsler.InputError, match=sentence):
-            feature_model(path)
+            feature_models(path)
     with pytest.raises(finsler.InputError, match="must be box, none"):
-        feature_model("boxes")
+        feature_models("boxes")
     with pytest.raises(finsler.InputError, match="features come from a model"):
         vertex_features(finsler.primitives.sphere(5), model="none")
     with pytest.raises(finsler.InputError, match="at least 30"):

@@ -1,8 +1,8 @@
 """The model in the box: features of vertices that are alike where surfaces correspond.
 
-A network was trained on people and animals that this package makes itself; its weights are part of
-the package. Here it is evaluated with numpy alone. Training, card and the command that rebuilds it:
-docs/model.md.
+Two networks were trained on people and animals that this package makes itself; their weights are
+part of the package. Here they are evaluated with numpy alone. Training, cards and the command that
+rebuilds them: docs/model.md.
 """
 
 from __future__ import annotations
@@ -85,6 +85,11 @@ class FeatureModel:
         return content_key({"names": list(self.weights)}, arrays)
 
     @property
+    def knows_parts(self) -> bool:
+        """Whether it has learned from parts of shapes too."""
+        return bool(self.card.get("parts", False))
+
+    @property
     def size(self) -> int:
         """Features at a vertex."""
         return len(self.weights["last.bias"])
@@ -162,6 +167,30 @@ class FeatureModel:
         return np.asarray(x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])
 
 
+@one_line("members")
+@dataclass(frozen=True, eq=False)
+class FeatureModels:
+    """Models whose features stand side by side: together they err less than each by itself."""
+
+    members: tuple[FeatureModel, ...]
+
+    @property
+    def key(self) -> str:
+        """That of the only member, or a hash of all of them."""
+        keys = [member.key for member in self.members]
+        return keys[0] if len(keys) == 1 else content_key({"members": keys}, ())
+
+    def for_parts(self) -> FeatureModels:
+        """The members that have learned from parts of shapes, or all where none has."""
+        some = tuple(member for member in self.members if member.knows_parts)
+        return FeatureModels(some or self.members)
+
+    def features(self, mesh: TriMesh, spectrum: Spectrum, histograms: Array) -> Array:
+        """Features (n, sum of sizes), rows of length 1; of `FeatureModel.features`."""
+        found = [member.features(mesh, spectrum, histograms) for member in self.members]
+        return np.asarray(np.hstack(found) / np.float32(np.sqrt(len(found))))
+
+
 def two_histograms(mesh: TriMesh) -> Array:
     """SHOT of a mesh of area 1 in the balls that the model reads, side by side, (n, 704).
 
@@ -209,13 +238,13 @@ def _clustered(mesh: TriMesh) -> tuple[TriMesh, IntArray]:
 
 
 @cache
-def shipped_model() -> FeatureModel:
-    """The model that comes with the package."""
-    return FeatureModel.read(str(files("finsler.descriptors").joinpath("model.npz")))
+def shipped_model(name: str = "model") -> FeatureModel:
+    """A model that comes with the package: "model", of whole shapes, or "model_parts"."""
+    return FeatureModel.read(str(files("finsler.descriptors").joinpath(f"{name}.npz")))
 
 
-def feature_model(name: str | os.PathLike[str]) -> FeatureModel | None:
-    """The model of a name: "box", "none" or a path of .npz.
+def feature_models(name: str | os.PathLike[str]) -> FeatureModels | None:
+    """The models of a name: "box", "none" or a path of .npz.
 
     Raises
     ------
@@ -225,19 +254,19 @@ def feature_model(name: str | os.PathLike[str]) -> FeatureModel | None:
     if name == "none":
         return None
     if name == "box":
-        return shipped_model()
+        return FeatureModels((shipped_model(), shipped_model("model_parts")))
     if not str(name).endswith(".npz"):
         raise InputError(
             f"model is {str(name)!r}; it must be box, none, or the .npz file of a model"
         )
-    return FeatureModel.read(name)
+    return FeatureModels((FeatureModel.read(name),))
 
 
 @checked
 def vertex_features(
     mesh: TriMesh | str | os.PathLike[str], *, model: str | os.PathLike[str] = "box"
 ) -> NDArray[np.float32]:
-    """Numbers at each vertex that are alike where two surfaces correspond, (n, 128), of length 1.
+    """Numbers at each vertex that are alike where two surfaces correspond, (n, 256), of length 1.
 
     They are found by the model that comes with the package, which has learned from people and
     animals; on other shapes they are a descriptor like others. Scale, position, rotation and
@@ -259,9 +288,9 @@ def vertex_features(
     --------
     >>> from finsler import primitives
     >>> vertex_features(primitives.bumpy_sphere(6)).shape
-    (362, 128)
+    (362, 256)
     """
-    chosen = feature_model(model)
+    chosen = feature_models(model)
     if chosen is None:
         raise InputError("features come from a model; give box, or the .npz file of one")
     unit = UnitSurface.of(mesh if isinstance(mesh, TriMesh) else load_mesh(mesh))

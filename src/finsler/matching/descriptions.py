@@ -11,7 +11,7 @@ import numpy as np
 
 from finsler.analysis.spectrum import Spectrum
 from finsler.compute.batch import ensure_result
-from finsler.descriptors.learned import FeatureModel, feature_model
+from finsler.descriptors.learned import FeatureModels, feature_models
 from finsler.errors import InputError
 from finsler.matching.summaries import Histograms, Signatures
 from finsler.matching.surfaces import DescribedSurface, basis_size, describe_unit
@@ -94,7 +94,7 @@ def describe(
     """
     given = mesh if isinstance(mesh, TriMesh) else load_mesh(mesh)
     return described(
-        UnitSurface.of(given), k=k, operator=operator, model=feature_model(model), cache=cache
+        UnitSurface.of(given), k=k, operator=operator, model=feature_models(model), cache=cache
     )
 
 
@@ -103,7 +103,7 @@ def described(
     *,
     k: int,
     operator: Callable[[TriMesh], Laplacian],
-    model: FeatureModel | None,
+    model: FeatureModels | None,
     cache: str | os.PathLike[str] | None,
 ) -> DescribedSurface:
     """The description of a surface in its unit, read from the cache where it is there."""

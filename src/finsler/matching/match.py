@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from finsler.analysis.spectrum import Spectrum, spectrum
-from finsler.descriptors.learned import FeatureModel, feature_model
+from finsler.descriptors.learned import FeatureModels, feature_models
 from finsler.errors import InputError
 from finsler.matching.contenders import STEP, Contender, contenders
 from finsler.matching.descriptions import described, read_described
@@ -162,7 +162,10 @@ def match(
     if initial is None:
         if keep or trust is not None:
             raise InputError("keep and trust are for an initial map, and none is given")
-        both = pair.described(k, operator, feature_model(model), cache, progress)
+        models = feature_models(model)
+        if partial and models is not None:
+            models = models.for_parts()
+        both = pair.described(k, operator, models, cache, progress)
         if landmarks is not None:
             both = with_landmarks(*both, pair.landmarks(landmarks))
         found = contenders(
@@ -213,7 +216,7 @@ class _Pair:
         self,
         k: int,
         operator: Callable[[TriMesh], Laplacian],
-        model: FeatureModel | None,
+        model: FeatureModels | None,
         cache: str | os.PathLike[str] | None,
         progress: Callable[[str], None],
     ) -> tuple[DescribedSurface, DescribedSurface]:
@@ -221,7 +224,9 @@ class _Pair:
         surfaces = []
         for number, unit in enumerate((self.unit_1, self.unit_2), start=1):
             known = self.given[number - 1]
-            if known is None:
+            # Parts and what they are parts of are described by models that know parts.
+            other = self.partial and known is not None and known.model != "none"
+            if known is None or (other and model is not None and known.model != model.key):
                 progress(f"basis and descriptors of mesh {number}")
                 known = described(unit, k=k, operator=operator, model=model, cache=cache)
             surfaces.append(known)

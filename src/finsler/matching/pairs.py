@@ -16,7 +16,7 @@ import numpy as np
 
 from finsler.compute.batch import Row, ensure_result
 from finsler.data.meshes import Meshes
-from finsler.descriptors.learned import feature_model
+from finsler.descriptors.learned import feature_models
 from finsler.errors import InputError
 from finsler.matching.descriptions import describe
 from finsler.matching.match import Match, match
@@ -106,7 +106,7 @@ class Matcher:
 
             load_model(self.network)
         else:
-            feature_model(self.model)
+            feature_models(self.model)
 
     @takes_meshes
     def describe(self, mesh: TriMesh) -> DescribedSurface:
@@ -207,7 +207,7 @@ def _checksum(network: str | None) -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def _model_key(model: str) -> str:
-    found = feature_model(model)
+    found = feature_models(model)
     return "none" if found is None else found.key
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.directed import FUNCTIONS
-from finsler.descriptors.learned import RADIUS, FeatureModel, shot_twice, two_histograms
+from finsler.descriptors.learned import RADIUS, FeatureModels, shot_twice, two_histograms
 from finsler.errors import InputError
 from finsler.matching.summaries import (
     Histograms,
@@ -104,7 +104,7 @@ def _reduced(surface: DescribedSurface, size: int, radius: float) -> DescribedSu
 
 
 def describe_unit(
-    unit: UnitSurface, laplacian: Laplacian, k: int, model: FeatureModel | None
+    unit: UnitSurface, laplacian: Laplacian, k: int, model: FeatureModels | None
 ) -> DescribedSurface:
     """Basis of k eigenfunctions of a Laplacian, and descriptors, of a surface in its unit."""
     mesh, pairs = unit.mesh, spectrum(laplacian, k)
@@ -126,7 +126,7 @@ def describe_unit(
 
 
 def _features(
-    model: FeatureModel,
+    model: FeatureModels,
     unit: UnitSurface,
     laplacian: Laplacian,
     pairs: Spectrum,

@@ -63,6 +63,8 @@ class BoxConfig:
         Added to the inputs; chance that the histograms or the signatures of a shape are left out.
     half : bool
         Compute linear layers in bfloat16: twice as fast on processors that know it.
+    parts : bool
+        Learn from parts of shapes too, not only from whole ones.
     seed : int
     """
 
@@ -81,7 +83,13 @@ class BoxConfig:
     noise: float = 0.1
     drop: float = 0.15
     half: bool = True
+    parts: bool = True
     seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Of the file of the model, as the package looks for it."""
+        return "model_parts" if self.parts else "model"
 
 
 class BoxTraining:
@@ -100,7 +108,14 @@ class BoxTraining:
         few = [path for kind in SPECIES for path in paths[kind][:60]]
         self.axes = HistogramAxes.of(sample_histograms(few), config.histogram)
         held = config.held_out
-        self.seen = {kind: list(load_shapes(paths[kind][held:], self.axes)) for kind in SPECIES}
+        self.seen = {
+            kind: [
+                shape
+                for shape in load_shapes(paths[kind][held:], self.axes)
+                if config.parts or not shape.part
+            ]
+            for kind in SPECIES
+        }
         self.unseen = {kind: list(load_shapes(paths[kind][:held], self.axes)) for kind in SPECIES}
         self.reference = {kind: reference_points(kind) for kind in SPECIES}
         torch.manual_seed(config.seed)
@@ -120,7 +135,7 @@ class BoxTraining:
     @property
     def checkpoint(self) -> Path:
         """The file that a training is resumed from."""
-        return self.folder / "last.safetensors"
+        return self.folder / f"{self.config.name}.safetensors"
 
     def train(self, *, every: int = 500, notify: Callable[[str], None] = print) -> None:
         """Take all steps that are left; measure and write every so many."""
@@ -259,6 +274,7 @@ def model_card(
         "version": version,
         "trained on": "persons and animals made by finsler.data.synthetic_collection",
         "command": "make model",
+        "parts": config.parts,
         "config": asdict(config),
         "held out": {
             kind: {"mean error, nearest in features": round(error, 4), "failed": round(failed, 3)}
@@ -269,24 +285,26 @@ def model_card(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the shapes, train, and write the model with its card."""
+    """Make the shapes, train one network on whole shapes and one on parts too, and write both."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path, help="where shapes and checkpoints are kept")
-    parser.add_argument("out", type=Path, help="the .npz file that is written")
+    parser.add_argument("out", type=Path, help="folder in which model.npz and model_parts.npz go")
     parser.add_argument("--steps", type=int, default=BoxConfig.steps)
     parser.add_argument("--shapes", type=int, default=BoxConfig.shapes)
     parser.add_argument("--threads", type=int, default=0, help="of torch; 0 for its own choice")
-    parser.add_argument("--version", default="1")
+    parser.add_argument("--version", default="3")
     given = parser.parse_args(arguments)
     if given.threads:
         torch.set_num_threads(given.threads)
-    config = BoxConfig(steps=given.steps, shapes=given.shapes)
     for kind in SPECIES:
-        made = make_shapes(given.folder / "shapes", kind, config.shapes, Workers())
+        made = make_shapes(given.folder / "shapes", kind, given.shapes, Workers())
         print(f"{len(made)} shapes of species {kind}", flush=True)
-    training = BoxTraining(given.folder, config)
-    training.train(notify=lambda sentence: print(sentence, flush=True))
-    training.export(given.out, model_card(given.version, config, training.measure()))
+    for parts in (False, True):
+        config = BoxConfig(steps=given.steps, shapes=given.shapes, parts=parts)
+        training = BoxTraining(given.folder, config)
+        training.train(notify=lambda sentence: print(sentence, flush=True))
+        card = model_card(given.version, config, training.measure())
+        training.export(given.out / f"{config.name}.npz", card)
 
 
 if __name__ == "__main__":
