@@ -21,8 +21,11 @@ from finsler.matching.verdict import Verdict, verdict
 _FEATURES = 64
 STEP = 70
 # Candidates that are refined until one of them is as probable as the second number, and
-# probability, knowing the others, at which no more are looked for but those of the model.
+# probability, knowing the others, at which no more are looked for.
 _TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
+# Probability at which the first map of the model is taken without looking at others: that of maps
+# between bodies alike that are right in every limb.
+_ALONE = 0.994
 # Share of the squares of features that is left out with the directions in which they vary little.
 _LEFT_OUT = 2e-4
 # Vertices at which features are compared.
@@ -57,8 +60,8 @@ def contenders(
 
     Candidates are refined in the order of their energy until one is very probably right, at most
     four of them unless more alternatives are asked for; the most probable one is the best. With a
-    model, its own candidates come first; others are looked for where these leave a doubt, or where
-    alternatives are asked for.
+    model, the best of its own candidates comes first; others are looked for unless that is beyond
+    doubt, or where alternatives are asked for.
     """
     features = principal_features(first.histograms, second.histograms, _FEATURES)
     first, second = in_few_directions(first, second)
@@ -73,11 +76,11 @@ def contenders(
             refined.append(contender)
             # Without a model nothing tells whether the map of a part is right.
             blind = partial and not first.features.shape[1]
-            sure = blind or contender.verdict.probability > _SURE or number >= _TRIED
-            if sure and len(_different(refined, second)) > alternatives:
+            enough = contender.verdict.probability > _SURE or number >= _TRIED
+            if (blind or enough or not effort) and len(_different(refined, second)) > alternatives:
                 break
         different = _against_each_other(_different(refined, second))
-        if different[0].verdict.probability > (_CLEAR if effort else _SURE):
+        if different[0].verdict.probability > (_CLEAR if effort else _ALONE):
             break
     return [contender.polished() for contender in different[: 1 + alternatives]]
 
