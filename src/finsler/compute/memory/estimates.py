@@ -111,7 +111,7 @@ def _parts(
         case "diffusion":
             parts = {"matrix": 200 * n, **_solver_parts(solver, n)}
         case "eikonal":
-            parts = {"geometry of corners": 1500 * n}
+            parts = {"geometry of corners": 1380 * n}
         case "heat":
             parts = {"geometry and matrices": 700 * n, **_solver_parts(solver, n)}
             if solver == "direct":
