@@ -293,7 +293,8 @@ def vertex_features(
     chosen = feature_models(model)
     if chosen is None:
         raise InputError("features come from a model; give box, or the .npz file of one")
-    unit = UnitSurface.of(mesh if isinstance(mesh, TriMesh) else load_mesh(mesh))
+    given = mesh if isinstance(mesh, TriMesh) else load_mesh(mesh)
+    unit = UnitSurface.of(given, fill=True)
     size = min(FUNCTIONS, unit.mesh.n_vertices // 3)
     if size < LEAST_FUNCTIONS:
         raise InputError(

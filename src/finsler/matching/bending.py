@@ -22,12 +22,11 @@ from finsler.mesh.measures import vertex_normals
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray
 
-# Weights of positions while the basis grows, for rough maps at first, and in the end; those of
-# features, first and last.
-ROUGH, _GROWN = 10.0, 40.0
+# Weight of positions while the basis grows, and those of features, first and last.
+_POSITIONS = 10.0
 _FEATURES = (1.5, 0.8)
 # The last rounds, in which the surface softens: weights of positions and features, stiffness.
-_SOFT = ((60.0, 0.7, 8e-4), (100.0, 0.6, 4e-4), (150.0, 0.5, 2e-4))
+_SOFT = ((20.0, 0.7, 8e-4), (50.0, 0.6, 4e-4), (120.0, 0.5, 2e-4))
 _NORMALS = 1.0
 # Neighbours in position and normal that are looked at, and vertices of the first search.
 _NEIGHBORS = 20
@@ -122,28 +121,21 @@ class Bending:
 
 
 def bend_and_zoom(
-    ground: Ground,
-    functional: FloatArray,
-    steps: Sequence[Step],
-    rng: np.random.Generator,
-    *,
-    first_weight: float = _GROWN,
+    ground: Ground, functional: FloatArray, steps: Sequence[Step], rng: np.random.Generator
 ) -> Bending:
     """ZoomOut in eigenfunctions, positions, normals and features together, both ways at once.
 
     In turn: partners of all vertices; the functional map of a larger basis; surface 1 bent towards
     its partners and by those of surface 2, a part by its own partners only. Positions hold on to
-    the map so far: they weigh 40, or from `first_weight` on more and more, for maps that are right
-    only in the large.
+    the map so far, features to what is alike, less and less.
     """
     positions, side = _first_positions(ground, functional, rng)
-    weights = np.geomspace(first_weight, _GROWN, len(steps))
     shares = np.geomspace(*_FEATURES, len(steps))
     bending = _partners(
-        *(ground, ground.elastic, positions, side, functional, steps[0], weights[0], shares[0])
+        *(ground, ground.elastic, positions, side, functional, steps[0], _POSITIONS, shares[0])
     )
-    for step, weight, share in zip(steps[1:], weights[1:], shares[1:], strict=True):
-        bending = bending._next(ground.elastic, step, weight, share)
+    for step, share in zip(steps[1:], shares[1:], strict=True):
+        bending = bending._next(ground.elastic, step, _POSITIONS, share)
     return bending
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from finsler.matching.bending import ROUGH, Bending, Ground, bend_and_zoom
+from finsler.matching.bending import Bending, Ground, bend_and_zoom
 from finsler.matching.candidates import EFFORTS, candidates, enriched
 from finsler.matching.energy import Candidate
 from finsler.matching.nearest import nearest_rows
@@ -149,9 +149,7 @@ def refined_candidates(
     )
     for candidate in ranked:
         rng = np.random.default_rng(seed)
-        bending = bend_and_zoom(
-            ground, candidate.functional, elastic_steps(sizes), rng, first_weight=ROUGH
-        )
+        bending = bend_and_zoom(ground, candidate.functional, elastic_steps(sizes), rng)
         refined = bending.refined
         assert refined.map_21 is not None
         said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)

@@ -64,7 +64,7 @@ def describe(
 ) -> DescribedSurface:
     """Compute what [`match`][finsler.match] needs to know of one surface, to match it many times.
 
-    The mesh is repaired and divided by √area; basis and descriptors are computed on it.
+    The mesh is repaired, its holes are filled, and it is divided by √area; basis and descriptors are computed on it.
 
     Parameters
     ----------
@@ -93,9 +93,8 @@ def describe(
     (60, 60)
     """
     given = mesh if isinstance(mesh, TriMesh) else load_mesh(mesh)
-    return described(
-        UnitSurface.of(given), k=k, operator=operator, model=feature_models(model), cache=cache
-    )
+    unit = UnitSurface.of(given, fill=True)
+    return described(unit, k=k, operator=operator, model=feature_models(model), cache=cache)
 
 
 def described(

@@ -196,9 +196,14 @@ class _Pair:
     def of(cls, *surfaces: TriMesh | DescribedSurface, partial: bool) -> _Pair:
         given = [surface if isinstance(surface, DescribedSurface) else None for surface in surfaces]
         unit_1, unit_2 = (
-            surface.unit if isinstance(surface, DescribedSurface) else UnitSurface.of(surface)
+            surface.unit
+            if isinstance(surface, DescribedSurface)
+            else UnitSurface.of(surface, fill=True)
             for surface in surfaces
         )
+        if partial:
+            # What is missing of a part stays missing.
+            unit_1 = unit_1.unfilled()
         if unit_2.unit_area != unit_2.area:
             unit_2, given[1] = unit_2.in_unit(unit_2.area), None
         wanted = unit_2.area if partial else unit_1.area

@@ -3,6 +3,7 @@
 from finsler.mesh import primitives
 from finsler.mesh.conversion import as_mesh
 from finsler.mesh.crossings import crossing_faces
+from finsler.mesh.filling import Filling, fill_holes
 from finsler.mesh.health import MeshHealth, MeshWarning, health
 from finsler.mesh.io import load_mesh, write_mesh
 from finsler.mesh.measures import (
@@ -41,6 +42,7 @@ from finsler.mesh.trimesh import TriMesh
 
 __all__ = [
     "Edges",
+    "Filling",
     "MeshHealth",
     "MeshWarning",
     "Orientation",
@@ -61,6 +63,7 @@ __all__ = [
     "face_basis",
     "face_cross",
     "face_normals",
+    "fill_holes",
     "hat_gradients",
     "health",
     "inconsistent_edges",
