@@ -95,7 +95,7 @@ def _fillable(mesh: TriMesh, loop: IntArray, limit: float) -> bool:
 
 
 def _patch(vertices: FloatArray, rim: IntArray, first: int) -> tuple[IntArray, IntArray]:
-    """Faces of a patch inside a rim, and for each new vertex, numbered from `first`, one of the rim.
+    """Faces of a patch inside a rim, and one of the rim for each new vertex, from `first` on.
 
     Rings are circles about a centre; the number of their vertices falls with their radius.
     """
@@ -125,8 +125,8 @@ def _band(outer: IntArray, a: FloatArray, inner: IntArray, b: FloatArray) -> Int
     after_a, after_b = np.r_[a[1:], 1.0], np.r_[b[1:], 1.0]
     order = np.argsort(np.r_[after_a, after_b], kind="stable")
     from_outer = order < n
-    i = np.cumsum(from_outer) - from_outer
-    j = np.cumsum(~from_outer) - ~from_outer
+    i: IntArray = np.cumsum(from_outer) - from_outer
+    j: IntArray = np.cumsum(~from_outer) - ~from_outer
     third = np.where(from_outer, outer[(i + 1) % n], inner[(j + 1) % m])
     return np.column_stack([outer[i % n], third, inner[j % m]])
 

@@ -88,8 +88,8 @@ class UnitSurface:
 
     @property
     def _own(self) -> BoolArray:
-        """Which vertices are not those of a patch, (n,): only these are what their source became."""
-        return self.vertex_map[self.vertex_source] == np.arange(self.mesh.n_vertices)
+        """Which vertices are not those of a patch, (n,): only these come from their source."""
+        return np.asarray(self.vertex_map[self.vertex_source] == np.arange(self.mesh.n_vertices))
 
 
 def repaired(mesh: TriMesh) -> Repair:
