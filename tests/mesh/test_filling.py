@@ -27,7 +27,7 @@ def ball_with_hole(share: float) -> tuple[TriMesh, TriMesh]:
 
 
 def test_a_patch_continues_the_sphere() -> None:
-    ball, cut = ball_with_hole(0.05)
+    ball, cut = ball_with_hole(0.02)
     result = fill_holes(cut)
     assert result.filled == 1 and not boundary_loops(result.mesh)
     assert euler_number(result.mesh) == 2
@@ -48,7 +48,7 @@ def test_large_holes_stay_open() -> None:
 
 
 def test_a_filled_surface_is_given_back_without_its_patch() -> None:
-    _, cut = ball_with_hole(0.05)
+    _, cut = ball_with_hole(0.02)
     whole = UnitSurface.of(cut, fill=True)
     assert surface_area(whole.mesh) == pytest.approx(1.0)
     assert whole.mesh.n_vertices > cut.n_vertices == whole.unfilled().mesh.n_vertices
