@@ -64,7 +64,8 @@ def describe(
 ) -> DescribedSurface:
     """Compute what [`match`][finsler.match] needs to know of one surface, to match it many times.
 
-    The mesh is repaired, its holes are filled, and it is divided by √area; basis and descriptors are computed on it.
+    The mesh is repaired, its holes are filled, and it is divided by √area; basis and descriptors
+    are computed on the result.
 
     Parameters
     ----------
