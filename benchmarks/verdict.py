@@ -23,7 +23,8 @@ from common import print_table, save
 from finsler.data import synthetic_collection
 from finsler.matching import Verdict, describe
 from finsler.matching.candidates import candidates
-from finsler.matching.contenders import feature_excess, refined_candidates
+from finsler.matching.contenders import full_verdict, in_few_directions, refined_candidates
+from finsler.matching.preference import Preference
 from finsler.matching.summaries import principal_features
 from finsler.matching.surfaces import DescribedSurface
 from finsler.typing import FloatArray, IntArray
@@ -33,7 +34,7 @@ SPECIES = ("person", "animal")
 # Partners of shape i are i plus these; candidates of each pair that are refined.
 STEPS, CANDIDATES = (1, 5), 4
 # Rough sizes of the measures, so that one penalty serves for all weights, and its strength.
-SCALES, PENALTY = np.array([1.0, 0.1, 0.02, 0.1, 0.05]), 0.05
+SCALES, PENALTY = np.array([1.0, 0.1, 0.02, 0.1, 0.15, 0.1]), 0.05
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def maps(species: str, count: int, seed: int) -> Iterator[Row]:
     for i in range(count):
         for step in STEPS:
             (one, points_1), (other, points_2) = made[i], made[(i + step) % count]
+            one, other = in_few_directions(one, other)
+            preferences = Preference.of(one, other), Preference.of(other, one)
             known = (points_1 >= 0) & (points_2 >= 0)
             goals = other.mesh.vertices[points_2[known]]
             for proposed in ("model", "descriptors"):
@@ -76,8 +79,7 @@ def maps(species: str, count: int, seed: int) -> Iterator[Row]:
                 for rank, found in enumerate(refined_candidates(*pair, features, ranked, False, 0)):
                     images = found.refined.map_12[points_1[known]]
                     error = np.linalg.norm(other.mesh.vertices[images] - goals, axis=1).mean()
-                    excess = feature_excess(one, other, found.refined)
-                    said = replace(found.verdict, features=excess)
+                    said = full_verdict(found.refined, *preferences)
                     yield Row(species, proposed, rank, float(error), said)
 
 
@@ -93,7 +95,14 @@ def rates(rows: list[Row], *, model: bool) -> list[dict[str, object]]:
         for first in (True, False):
             some = [r for r in rows if r.proposed == proposed and (r.rank == 0) == first]
             doubts = [
-                (r.error, (r.verdict if model else replace(r.verdict, features=np.nan)).doubtful)
+                (
+                    r.error,
+                    (
+                        r.verdict
+                        if model
+                        else replace(r.verdict, features=np.nan, elsewhere=np.nan)
+                    ).doubtful,
+                )
                 for r in some
             ]
             right = [doubt for error, doubt in doubts if error < RIGHT]
@@ -113,7 +122,7 @@ def rates(rows: list[Row], *, model: bool) -> list[dict[str, object]]:
 
 
 def fit(rows: list[Row], *, model: bool) -> FloatArray:
-    """Weights of the log-odds: constant, change, torn, turned over, features."""
+    """Weights: constant, change, torn, turned over, roots of features and of elsewhere."""
     clear = [r for r in rows if r.error < RIGHT or r.error > WRONG]
     sign = np.array([1.0 if r.error < RIGHT else -1.0 for r in clear])
     values = np.array(
@@ -123,7 +132,8 @@ def fit(rows: list[Row], *, model: bool) -> FloatArray:
                 r.verdict.distance_change,
                 min(r.verdict.torn_share, 0.1),
                 1.0 - r.verdict.orientation,
-                r.verdict.features if model else 0.0,
+                np.sqrt(max(r.verdict.features, 0.0)) if model else 0.0,
+                np.sqrt(r.verdict.elsewhere) if model else 0.0,
             ]
             for r in clear
         ]
@@ -133,10 +143,10 @@ def fit(rows: list[Row], *, model: bool) -> FloatArray:
         odds = values @ (weights / SCALES)
         return float(np.logaddexp(0.0, -sign * odds).sum() + PENALTY * (weights[1:] ** 2).sum())
 
-    # No measure speaks for a map; changes of distance and of orientation speak against it at least
-    # a little, although these candidates hardly differ in them.
-    bounds = [(None, None), (None, -0.2), (None, 0.0), (None, -0.8), (None, 0.0)]
-    return np.asarray(minimize(loss, np.zeros(5), bounds=bounds).x / SCALES)
+    # No measure speaks for a map; tearing and changes of distance and of orientation speak against
+    # it at least a little, although these candidates hardly differ in them.
+    bounds = [(None, None), (None, -0.2), (None, -0.2), (None, -0.8), (None, 0.0), (None, 0.0)]
+    return np.asarray(minimize(loss, np.zeros(6), bounds=bounds).x / SCALES)
 
 
 def main() -> None:

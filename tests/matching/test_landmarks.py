@@ -5,14 +5,14 @@ import pytest
 
 import finsler
 from finsler.matching import match
-from finsler.matching.contenders import contenders, feature_excess
+from finsler.matching.contenders import contenders
 from finsler.matching.landmarks import (
     checked_landmarks,
     read_landmarks,
     with_landmarks,
     write_landmarks,
 )
-from finsler.matching.points import Refined
+from finsler.matching.preference import Preference
 from finsler.storage.outputs import written_by
 
 
@@ -130,11 +130,12 @@ def test_excess_of_features_is_none_along_nearest_and_large_along_random():
     surface = finsler.describe(finsler.primitives.bumpy_sphere(9), k=60)
     n = surface.mesh.n_vertices
     same, rng = np.arange(n), np.random.default_rng(0)
-    near, far = (
-        feature_excess(surface, surface, Refined(images, np.eye(2)))
-        for images in (same, rng.integers(0, n, n))
-    )
-    assert near == pytest.approx(0.0, abs=1e-6) and 0.8 < far < 1.2
+    preference = Preference.of(surface, surface)
+    random = rng.integers(0, n, n)
+    assert preference.excess(same) == pytest.approx(0.0, abs=1e-6)
+    assert 0.8 < preference.excess(random) < 1.2
+    # More than 0.3 √area from a vertex: all but a cap with 9% of the area of a unit sphere.
+    assert preference.elsewhere(same) < 0.05 and preference.elsewhere(random) > 0.6
 
 
 def test_surfaces_of_different_models_are_compared_without_them():

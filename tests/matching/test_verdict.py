@@ -118,6 +118,15 @@ def test_rivals_share_the_probability():
 
 
 def test_features_of_the_model_tell_what_distances_do_not():
-    near, far = (Verdict(0.05, 0.0, 0.98, features=excess) for excess in (0.02, 0.5))
+    near = Verdict(0.05, 0.0, 0.98, features=0.02, elsewhere=0.01)
+    far = Verdict(0.05, 0.0, 0.98, features=0.5, elsewhere=0.4)
     assert not near.doubtful and far.doubtful
-    assert far.reasons == ("the model finds other parts of the body alike",)
+    assert far.reasons == (
+        "the model would send 40% of the surface elsewhere (right maps: below 5%)",
+        "the model finds other parts of the body alike",
+    )
+
+
+def test_a_limb_that_the_model_expects_elsewhere_makes_a_map_less_probable():
+    whole, limb = (Verdict(0.05, 0.0, 0.98, features=0.02, elsewhere=e) for e in (0.0, 0.1))
+    assert limb.odds < 0.2 * whole.odds

@@ -63,7 +63,7 @@ class MatchFiles:
 def _verdict(result: Match) -> dict[str, Any]:
     """The verdict for JSON, which knows no NaN."""
     said = result.verdict
-    names = ("distance_change", "torn_share", "features")
+    names = ("distance_change", "torn_share", "features", "elsewhere")
     measures = {name: getattr(said, name) for name in names}
     return {
         "doubtful": said.doubtful,

@@ -10,8 +10,8 @@ import numpy as np
 from finsler.matching.bending import Bending, Ground, bend_and_zoom
 from finsler.matching.candidates import EFFORTS, candidates, enriched
 from finsler.matching.energy import Candidate
-from finsler.matching.nearest import nearest_rows
 from finsler.matching.points import Refined, points_of
+from finsler.matching.preference import Preference
 from finsler.matching.refine import basis_sizes, elastic_steps
 from finsler.matching.summaries import principal_features
 from finsler.matching.surfaces import DescribedSurface
@@ -22,14 +22,12 @@ _FEATURES = 64
 STEP = 70
 # Candidates that are refined until one of them is as probable as the second number, and
 # probability, knowing the others, at which no more are looked for.
-_TRIED, _SURE, _CLEAR = 4, 0.98, 0.9
+_TRIED, _SURE, _CLEAR = 4, 0.975, 0.9
 # Probability at which the first map of the model is taken without looking at others: that of maps
 # between bodies alike that are right in every limb.
-_ALONE = 0.994
+_ALONE = 0.992
 # Share of the squares of features that is left out with the directions in which they vary little.
 _LEFT_OUT = 2e-4
-# Vertices at which features are compared.
-_SAMPLES = 2000
 # Maps whose images are nearer to each other in the mean, in √area, are the same.
 _SAME = 0.05
 
@@ -141,6 +139,7 @@ def refined_candidates(
     )
     meshes = first.mesh, second.mesh
     ground = Ground.of(meshes, whole, partial=partial)
+    preferences = Preference.of(first, second), Preference.of(second, first)
     sizes = basis_sizes(
         *(first.spectrum, second.spectrum),
         first=ranked[0].functional.shape[1],
@@ -150,32 +149,23 @@ def refined_candidates(
     for candidate in ranked:
         rng = np.random.default_rng(seed)
         bending = bend_and_zoom(ground, candidate.functional, elastic_steps(sizes), rng)
-        refined = bending.refined
-        assert refined.map_21 is not None
-        said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)
-        apart = feature_excess(first, second, refined)
-        yield Contender(refined, replace(said, features=apart), bending)
+        said = full_verdict(bending.refined, *preferences, partial=partial)
+        yield Contender(bending.refined, said, bending)
 
 
-def feature_excess(first: DescribedSurface, second: DescribedSurface, refined: Refined) -> float:
-    """How much farther apart features are along a map than at best, 1 for a random map.
-
-    Mean of |f(x) − g(map x)|² − min_y |f(x) − g(y)|² over at most 2,000 vertices x, as a share of
-    the mean over all pairs; NaN without a model.
-    """
-    if first.features.shape[1] == 0:
-        return np.nan
-    count = len(first.features)
-    some = np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64)
-    f, g, weights = first.features[some], second.features, first.mass[some]
-    images = np.stack([refined.map_12[some], nearest_rows(f, g)])
-    apart = ((f - g[images]) ** 2).sum(axis=2)
-    typical = np.average((f**2).sum(axis=1), weights=weights)
-    typical += np.average((g**2).sum(axis=1), weights=second.mass)
-    typical -= 2.0 * float(
-        np.average(f, axis=0, weights=weights) @ np.average(g, axis=0, weights=second.mass)
-    )
-    return float(np.average(apart[0] - apart[1], weights=weights) / max(typical, 1e-12))
+def full_verdict(
+    refined: Refined, there: Preference, back: Preference, *, partial: bool = False
+) -> Verdict:
+    """The verdict on a map, with what the model prefers where there is one."""
+    assert refined.map_21 is not None
+    meshes = there.one.mesh, there.other.mesh
+    said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)
+    if not there.one.features.shape[1]:
+        return said
+    shares = [there.elsewhere(refined.map_12)]
+    if not partial:
+        shares.append(back.elsewhere(refined.map_21))
+    return replace(said, features=there.excess(refined.map_12), elsewhere=max(shares))
 
 
 def _same(one: Contender, other: Contender, second: DescribedSurface) -> bool:

@@ -38,12 +38,13 @@ _ARRAYS = (
     *("map_12", "map_21", "expected", "confidence", "cycle", "functional"),
     *("eigenvalues_1", "eigenvalues_2", "orientation"),
 )
-_MEASURES = ("distance_change", "torn_share", "features", "rivals")
+_MEASURES = ("distance_change", "torn_share", "features", "elsewhere", "rivals")
 # What a file says of one map.
 MATCH_ARRAYS = (*_ARRAYS, *_MEASURES, "probability")
 COLUMNS = (
     *("mesh_1", "mesh_2", "outcome", "seconds", "expected_error", "confidence", "orientation"),
-    *("distance_change", "torn_share", "features", "probability", "doubtful", "verdict"),
+    *("distance_change", "torn_share", "features", "elsewhere"),
+    *("probability", "doubtful", "verdict"),
     *("attempts", "error", "warnings", "file"),
 )
 

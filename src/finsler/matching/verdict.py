@@ -23,10 +23,12 @@ LARGEST_CHANGE = 0.15
 LARGEST_TORN = 0.02
 LEAST_ORIENTATION = 0.7
 LARGEST_FEATURES = 0.15
+LARGEST_ELSEWHERE = 0.05
 # Log-odds that a map is right, fitted to maps between synthetic shapes (benchmarks/verdict.py):
-# constant, change of distances, torn share, share turned over, excess of features.
-_WITH_MODEL = (5.6, -2.0, -82.0, -8.0, -21.0)
-_WITHOUT_MODEL = (3.3, -4.1, -62.0, -32.0, 0.0)
+# constant, change of distances, torn share, share turned over, and the roots of the excess of
+# features and of the share elsewhere.
+_WITH_MODEL = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7)
+_WITHOUT_MODEL = (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
 # Shares torn beyond this count the same.
 _MOST_TORN = 0.1
 
@@ -48,6 +50,9 @@ class Verdict:
     features : float
         How much farther apart the features of the model are along the map than at best; 1 for a
         random map, NaN where no model was asked.
+    elsewhere : float
+        Share of the surface that arrives more than 0.3 √area from where the model would send it,
+        of the worse direction; NaN where no model was asked.
     rivals : float
         Sum of the odds of the different maps that were compared with this one.
     """
@@ -56,6 +61,7 @@ class Verdict:
     torn_share: float
     orientation: float
     features: float = np.nan
+    elsewhere: float = np.nan
     rivals: float = 0.0
 
     @property
@@ -77,7 +83,7 @@ class Verdict:
                 self.distance_change,
                 min(self.torn_share, _MOST_TORN),
                 1.0 - self.orientation,
-                self.features if known else 0.0,
+                *np.sqrt(np.nan_to_num([max(self.features, 0.0), self.elsewhere])),
             ]
         )
         return float(np.exp(np.clip(weights @ values, -50.0, 50.0)))
@@ -90,6 +96,7 @@ class Verdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What speaks against the map, in words; empty where nothing does."""
+        elsewhere = float(np.nan_to_num(self.elsewhere))
         against = {
             f"distances along the surface change by {self.distance_change:.2f} √area (right maps:"
             f" below {LARGEST_CHANGE:g})": self.distance_change > LARGEST_CHANGE,
@@ -97,6 +104,8 @@ class Verdict:
             f" {100 * LARGEST_TORN:g}%)": self.torn_share > LARGEST_TORN,
             f"only {100 * self.orientation:.0f}% of the surface arrives right side up: left and"
             " right are exchanged, or one mesh is inside out": self.orientation < LEAST_ORIENTATION,
+            f"the model would send {elsewhere:.0%} of the surface elsewhere (right maps: below"
+            f" {LARGEST_ELSEWHERE:.0%})": elsewhere > LARGEST_ELSEWHERE,
             "the model finds other parts of the body alike": self.features > LARGEST_FEATURES,
             "a different map is better": self.rivals > max(2.0 * self.odds, 1.0),
             "a different map is nearly as good": 2.0 * self.odds
