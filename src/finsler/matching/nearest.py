@@ -1,4 +1,4 @@
-"""Nearest rows in many dimensions, by brute force, or among few that are near in some of them."""
+"""Nearest rows in many dimensions, among all, or among few that are near in some of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from finsler.errors import InputError
+from finsler.matching.cells import nearest_in_cells
 from finsler.typing import IntArray
 
 # Inner products that are held at once.
 _CELLS = 2**24
+# Points and queries from which on cells are tried.
+_MANY_POINTS, _MANY_QUERIES = 10_000, 2000
 # Queries whose few points are gathered at once.
 _BLOCK = 512
 
@@ -20,7 +23,9 @@ def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) ->
 
     argmax_j ⟨q, p_j⟩ − |p_j|²/2, block by block in single precision: in the 100 to 200 dimensions
     of functional maps a matrix product is several times faster than a search tree, which visits
-    nearly all points there. The first of several that are equally near is taken.
+    nearly all points there. The first of several that are equally near is taken. Among 10,000
+    points or more, cells spare most of the products; of several that are equally near up to
+    rounding, any is taken then.
 
     Raises
     ------
@@ -40,6 +45,10 @@ def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) ->
     middle = points.mean(axis=0)
     q = np.asarray(queries - middle, dtype=np.float32)
     p = np.asarray(points - middle, dtype=np.float32)
+    if len(p) >= _MANY_POINTS and len(q) >= _MANY_QUERIES:
+        found = nearest_in_cells(q, p)
+        if found is not None:
+            return found
     half = 0.5 * np.einsum("pd,pd->p", p, p)
     nearest = np.empty(len(q), dtype=np.int64)
     block = max(1, _CELLS // len(p))

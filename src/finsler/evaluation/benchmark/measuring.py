@@ -29,10 +29,12 @@ from finsler.storage.npz import read_npz
 from finsler.typing import IntArray
 
 # Part of every key: raise it when what is stored changes, and old files are not found again.
-_FORMAT = 1
+_FORMAT = 2
 # Shapes that are held while their pairs are sent.
 _KEPT = 128
-_MEASURES = ("seconds", "probability", "coverage", "dirichlet", "bijectivity")
+_SAID = ("probability", "doubtful")
+_SCORED = ("coverage", "dirichlet", "bijectivity")
+_MEASURES = ("seconds", *_SAID, *_SCORED)
 _ARRAYS = ("map_12", "map_21", "along_edges", "fast_marching", *_MEASURES)
 # The name of the shapes as they are, beside those of the variants.
 PLAIN = "plain"
@@ -297,16 +299,17 @@ def measure_pair(
         start = time.perf_counter()
         if maps is None:
             match, notes = collect_warnings(source.matcher.match, *meshes)
-            there, back, chance = match.map_12, match.map_21, match.verdict.probability
+            there, back = match.map_12, match.map_21
+            said = {name: np.array(float(getattr(match.verdict, name))) for name in _SAID}
         else:
-            (there, back), notes, chance = maps, [], np.nan
+            (there, back), notes, said = maps, [], dict.fromkeys(_SAID, np.array(np.nan))
         seconds = time.perf_counter() - start
         score = score_map(*meshes, truth, there, back)
-        measures = {name: getattr(score, name) for name in _MEASURES[2:]}
+        measures = {name: getattr(score, name) for name in _SCORED}
         errors = {name: getattr(score, name).astype(np.float32) for name in _ARRAYS[2:4]}
         kept = {"map_12": there, "map_21": np.empty(0, np.int64) if back is None else back}
         whole = {name: np.asarray(array).astype(np.int32) for name, array in kept.items()}
-        figures = {"seconds": np.array(seconds), "probability": np.array(chance), **measures}
+        figures = {"seconds": np.array(seconds), **said, **measures}
         return {**whole, **errors, **figures}, [*notes, *score.notes]
 
     arrays, row = ensure_result(path, key, config, _ARRAYS, compute)

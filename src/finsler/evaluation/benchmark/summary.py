@@ -24,6 +24,7 @@ COLUMNS = (
         "dirichlet",
         "bijectivity",
         "probability",
+        "doubtful",
         "seconds",
         "attempts",
         "error",
@@ -131,11 +132,11 @@ def summarize_pairs(
 
 
 def _doubted(rows: Sequence[Row], *, failed: bool) -> float | None:
-    """Share of the rows, of failed pairs or of the others, that have a probability below 1/2."""
+    """Share of the rows, of failed pairs or of the others, that are called doubtful."""
     return _mean(
-        float(row["probability"] < 0.5)
+        row["doubtful"]
         for row in rows
-        if (row["fast_marching"].mean() > FAILED) == failed and np.isfinite(row["probability"])
+        if (row["fast_marching"].mean() > FAILED) == failed and np.isfinite(row["doubtful"])
     )
 
 
