@@ -10,13 +10,16 @@ and holes change the input.
 from __future__ import annotations
 
 import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import torch
 
 from common import print_table, save
 from finsler.analysis.geodesic import geodesic_matrix
-from finsler.data import Shape, open_collection, prepare_shape
+from finsler.data import PrepareConfig, PreparedShape, Shape, open_collection, prepare_shape
 from finsler.data.variants import vary
 from finsler.mesh import surface_area
 from finsler.nn.training import Sample, load_model
@@ -33,6 +36,7 @@ def main() -> None:
     parser.add_argument("checkpoint")
     parser.add_argument("collection")
     parser.add_argument("--shapes", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that prepare")
     options = parser.parse_args()
     network, about = load_model(options.checkpoint)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -41,18 +45,21 @@ def main() -> None:
     reference = shapes.load(shapes.reference).mesh
     names = shapes.test[: options.shapes]
 
-    def predicted(shape: Shape) -> IntArray:
-        prepared = prepare_shape(shape, about.prepare)
+    def predicted(prepared: PreparedShape) -> IntArray:
         sample = Sample.of(prepared, model_named(about.config.model).domain, device=device)
-        return predicted_vertices(network, sample).cpu().numpy()
+        vertices = predicted_vertices(network, sample, softmax=about.config.softmax)
+        return vertices.cpu().numpy()
 
     truths, answers = {}, {}
-    for variant in VARIANTS:
-        varied = [shapes.load(name) for name in names]
-        if variant != "plain":
-            varied = [vary(shape, variant) for shape in varied]
-        answers[variant] = np.concatenate([predicted(s)[s.named] for s in varied])
-        truths[variant] = np.concatenate([s.labels[s.named] for s in varied])
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
+        tasks = {
+            variant: [pool.submit(_prepared, shapes.load(n), variant, about.prepare) for n in names]
+            for variant in VARIANTS
+        }
+        for variant, waiting in tasks.items():
+            varied = [task.result() for task in waiting]
+            answers[variant] = np.concatenate([predicted(s)[s.named] for s in varied])
+            truths[variant] = np.concatenate([s.labels[s.named] for s in varied])
     used, first = np.unique(np.concatenate(list(truths.values())), return_inverse=True)
     distances = geodesic_matrix(reference, used) / np.sqrt(surface_area(reference))
     rows, start = [], 0
@@ -70,6 +77,10 @@ def main() -> None:
     headings = ("test shapes", "vertices", "exact, %", "mean × 100", "same answer, %")
     print_table(f"{options.checkpoint} on {shapes.name}", headings, rows)
     save("network_variants", {row[0]: row[1:] for row in rows})
+
+
+def _prepared(shape: Shape, variant: str, config: PrepareConfig) -> PreparedShape:
+    return prepare_shape(shape if variant == "plain" else vary(shape, variant), config)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
 """`finsler evaluate` on trained networks."""
 
+import dataclasses
 import json
 import shutil
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from finsler import primitives
 from finsler.cli.main import app
-from finsler.data import Collection, PrepareConfig, Shape, pack, prepare
+from finsler.data import Collection, PrepareConfig, Shape, Store, pack, prepare
 from finsler.errors import InputError
 from finsler.evaluation import save_predictions
-from finsler.nn.training import TrainConfig, load_model, predict, train
+from finsler.evaluation.network import predict_network
+from finsler.nn import OperatorStack
+from finsler.nn.training import Sample, TrainConfig, load_model, predict, train
 
 
 def load(name):
@@ -63,6 +67,28 @@ def test_networks_and_files_together(trained):
     assert found["summary"]["every"]["exact"]["half_width"] == 0.0
 
 
+def test_networks_add_their_scores(trained, tmp_path):
+    store = Store.open(trained / "store")
+    config = TrainConfig(model="small", channels=4, layers=1, order=2, hidden=8, epochs=1, seed=1)
+    for softmax in ("classes", "both"):
+        other = dataclasses.replace(config, softmax=softmax, device="cpu")
+        train(store, tmp_path / softmax, other)
+    paths = [trained / "run/last.safetensors", *tmp_path.glob("*/last.safetensors")]
+    found = run(trained, *paths, "--store", trained / "store", "--together")
+    assert found["interval"]["runs"] == 1 and found["config"]["predictions"] == ["together"]
+    together = predict_network(paths, store).vertices
+    networks = [load_model(path) for path in paths]
+    for name in store.test:
+        total = 0.0
+        for network, about in networks:
+            sample = Sample.of(store[name], OperatorStack)
+            with torch.no_grad():
+                logits = network(sample.features, sample.domain)
+            both = about.config.softmax == "both"
+            total = total + logits.log_softmax(1) + (logits.log_softmax(0) if both else 0.0)
+        assert np.array_equal(together[name], total.argmax(1).numpy())
+
+
 def test_sentences(trained, tmp_path):
     path = trained / "run/last.safetensors"
     with pytest.raises(InputError, match="trained network; give the prepared shapes with --store"):
@@ -73,6 +99,8 @@ def test_sentences(trained, tmp_path):
         run(trained, path, "--store", tmp_path)
     with pytest.raises(InputError, match="no such file"):
         run(trained, tmp_path / "no.safetensors", "--store", trained / "store")
+    with pytest.raises(InputError, match="--together is for two or more trained networks"):
+        run(trained, path, "--store", trained / "store", "--together")
     prepare(COLLECTION, tmp_path / "other", PrepareConfig(angles=3, descriptor="xyz"))
     with pytest.raises(InputError, match="prepared with angles = 3, the network was"):
         run(trained, path, "--store", tmp_path / "other")

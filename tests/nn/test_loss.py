@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from finsler.nn.loss import classification_loss
+from finsler.nn.loss import classification_loss, two_way
 
 CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="GPU"))
 DEVICES = pytest.mark.parametrize("device", ["cpu", CUDA])
@@ -67,3 +67,48 @@ def test_half_precision_is_close(device):
     one = torch.autograd.grad(rough, hidden)[0]
     other = torch.autograd.grad(exact, hidden)[0]
     assert (one - other).norm() < 0.05 * other.norm()
+
+
+@DEVICES
+@pytest.mark.parametrize("sizes", [None, [10, 27]])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_both_ways_is_the_mean_of_two_cross_entropies(device, sizes, smoothing):
+    # Without smoothing: of the classes of each vertex, and of the vertices of each class.
+    hidden, classifier, labels = problem(device, 13)
+    weights = torch.rand(37, device=device) * (torch.arange(37, device=device) % 3 > 0)
+    found = classification_loss(
+        hidden,
+        classifier,
+        labels,
+        weights=weights,
+        label_smoothing=smoothing,
+        softmax="both",
+        sizes=sizes,
+    )
+    logits = classifier(hidden)
+    expected, start = 0.0, 0
+    for size in sizes or [37]:
+        part, truth = logits[start : start + size], labels[start : start + size]
+        log_p = part.log_softmax(1) + part.log_softmax(0)
+        for x in range(size):
+            sharp, smooth = log_p[x, truth[x]], log_p[x].mean()
+            mixed = (1.0 - smoothing) * sharp + smoothing * smooth
+            expected = expected - 0.5 * weights[start + x] * mixed
+        start += size
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    wanted = (hidden, classifier.weight, classifier.bias)
+    for one, other in zip(
+        torch.autograd.grad(3.0 * found, wanted),
+        torch.autograd.grad(3.0 * expected, wanted),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_two_way_scores_of_a_permutation_do_not_depend_on_popular_classes():
+    # A class that every vertex likes wins everywhere in rows, and only once in both ways.
+    truth = torch.tensor([2, 0, 1, 3])
+    logits = 2.0 * torch.eye(4)[truth]
+    logits[:, 0] += 3.0
+    assert logits.argmax(1).tolist() == [0, 0, 0, 0]
+    assert two_way(logits, [4]).argmax(1).tolist() == truth.tolist()

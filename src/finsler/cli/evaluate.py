@@ -105,6 +105,14 @@ CurveFile = Annotated[
 ReportFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write tables and curves as one page: .html.")
 ]
+Together = Annotated[
+    bool,
+    typer.Option(
+        "--together",
+        help="Score what the trained networks predict together, as one run: their scores are"
+        " added, which is better than any of them.",
+    ),
+]
 SkipFailed = Annotated[
     bool, typer.Option("--skip-failed", help="Score without the test shapes that cannot be read.")
 ]
@@ -125,6 +133,7 @@ def evaluate(
     table: TableFile = None,
     figure: CurveFile = None,
     report: ReportFile = None,
+    together: Together = False,
     skip_failed: SkipFailed = False,
     workers: WorkerOptions,
     overwrite: Overwrite = False,
@@ -144,14 +153,14 @@ def evaluate(
     or `finsler evaluate runs/first/last.safetensors --store store --collection faust_r:FAUST_r`
     """
     unit = unit if normalization is None else normalization
-    _check(predictions, cache, store, matrix_memory)
+    _check(predictions, cache, store, matrix_memory, together)
     targets = [(out, (".json",)), (table, (".md",)), (figure, FIGURE_ENDINGS)]
     check_outputs([*targets, (report, reports.ENDINGS)], predictions, overwrite=overwrite)
     # Shapes are needed to check the predictions and to score each run: read them once.
     shapes = open_collection(collection)
     shapes = dataclasses.replace(shapes, load=functools.cache(shapes.load))
     failed = evaluation.unreadable_shapes(shapes) if skip_failed else {}
-    runs = _read_runs(predictions, store, shapes, failed)
+    runs = _read_runs(predictions, store, shapes, failed, together)
     size = shapes[shapes.reference].mesh.n_vertices
     asked = workers.of(-(-size // block_length(size)))
     scored = _score(runs, shapes, unit, distances, cache, matrix_memory, asked)
@@ -169,7 +178,9 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _check(paths: list[Path], cache: Path | None, store: str | None, memory: float) -> None:
+def _check(
+    paths: list[Path], cache: Path | None, store: str | None, memory: float, together: bool
+) -> None:
     if not 0.0 < memory < math.inf:
         raise InputError(f"--matrix-memory is {memory} GiB; it must be a positive number")
     for path in filter(None, (*paths, cache)):
@@ -181,14 +192,24 @@ def _check(paths: list[Path], cache: Path | None, store: str | None, memory: flo
         raise InputError(
             f"{networks[0]}: this is a trained network; give the prepared shapes with --store"
         )
+    if together and (len(networks) < len(paths) or len(networks) < 2):
+        raise InputError("--together is for two or more trained networks (.safetensors)")
     if store is not None and not networks:
         raise InputError(f"--store is for trained networks ({_NETWORK}), and none is given")
 
 
 def _read_runs(
-    paths: list[Path], store: str | None, shapes: Collection, skip: dict[str, str]
+    paths: list[Path],
+    store: str | None,
+    shapes: Collection,
+    skip: dict[str, str],
+    together: bool,
 ) -> dict[str, Predictions]:
     """Predictions by file name, or where two are the same, by path."""
+    if together and store is not None:
+        from finsler.evaluation.network import predict_network
+
+        return {"together": predict_network(paths, Store.open(store), skip=skip)}
     names = [path.name for path in paths]
     labels = names if len(set(names)) == len(names) else [str(path) for path in paths]
     runs = {}

@@ -1,52 +1,58 @@
-"""What a trained network predicts for the shapes of a store. Needs torch."""
+"""What trained networks predict for the shapes of a store. Needs torch."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 import numpy as np
 
 from finsler.data import PreparedShape, Store
 from finsler.errors import InputError
 from finsler.evaluation.predictions import Predictions
-from finsler.nn.training import load_model, predict
+from finsler.nn.training import load_model, predict_together
 from finsler.storage.record import record
 
 
 def predict_network(
-    path: str | os.PathLike[str], store: Store, *, skip: Container[str] = ()
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    store: Store,
+    *,
+    skip: Container[str] = (),
 ) -> Predictions:
-    """The predictions of a trained network for the test shapes of a store.
+    """The predictions of a trained network, or of several together, for the test shapes of a store.
 
     Parameters
     ----------
-    path : path
-        Checkpoint of `finsler train`, .safetensors.
+    paths : path or sequence of path
+        Checkpoints of `finsler train`, .safetensors. The scores of several are added.
     store : Store
-        Prepared with the configuration that the network was trained with.
+        Prepared with the configuration that the networks were trained with.
     skip : container of str
         Shapes to leave out.
 
     Raises
     ------
     InputError
-        The checkpoint or an entry of the store cannot be used, or holds numbers that are not
-        finite; or the two do not fit together.
+        A checkpoint or an entry of the store cannot be used, or holds numbers that are not
+        finite; or they do not fit together.
     """
-    network, about = load_model(path)
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    networks = [load_model(path) for path in listed]
     names = tuple(name for name in store.test if name not in skip)
     for name in names:
         _check_finite(store, store[name])
+    about = networks[0][1]
     config = {
         "store": store.name,
+        "networks": len(networks),
         "epoch": about.epoch,
         "train": dataclasses.asdict(about.config),
         "prepare": dataclasses.asdict(about.prepare),
     }
-    vertices = predict(network, store, names, about=about)
+    vertices = predict_together(networks, store, names)
     return Predictions(
         {name: values.astype(np.int64) for name, values in vertices.items()},
         json.loads(record(config)),

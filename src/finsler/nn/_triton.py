@@ -7,6 +7,8 @@ waiting for neighbours, so several are read at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import triton
 import triton.language as tl
@@ -185,3 +187,91 @@ def cross_entropy_(
         logits, labels, share, loss, logits.shape[1], classes, smoothing, width, num_warps=warps
     )
     return torch.where(share > 0.0, loss, 0.0)
+
+
+@triton.jit
+def _row_sums(logits, labels, lse, own, mean, stride, classes, width: tl.constexpr):
+    """One row: logarithm of the sum of exponentials, its label's logit, and the mean."""
+    row = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, width)
+    real = place < classes
+    found = tl.load(logits + row * stride + place, mask=real, other=-float("inf")).to(tl.float32)
+    top = tl.max(found)
+    tl.store(lse + row, top + tl.log(tl.sum(tl.exp(found - top))))
+    tl.store(own + row, tl.sum(tl.where(place == tl.load(labels + row), found, 0.0)))
+    tl.store(mean + row, tl.sum(tl.where(real, found, 0.0)) / classes)
+
+
+@triton.jit
+def _two_way_gradient(
+    logits,
+    labels,
+    share,
+    row_lse,
+    column_lse,
+    column_share,
+    stride,
+    classes,
+    smoothing,
+    width: tl.constexpr,
+):
+    """One row of logits, replaced by its gradient; padding by zeros."""
+    row = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, width)
+    here = logits + row * stride
+    real = place < classes
+    part = tl.load(share + row)
+    found = tl.load(here + place, mask=real, other=-float("inf")).to(tl.float32)
+    of_column = tl.load(column_lse + place, mask=real, other=0.0)
+    weight = tl.load(column_share + place, mask=real, other=0.0)
+    target = tl.where(place == tl.load(labels + row), 1.0 - smoothing, 0.0) + smoothing / classes
+    slope = 0.5 * part * tl.exp(found - tl.load(row_lse + row)) - part * target
+    slope += weight * tl.exp(found - of_column)
+    slope = tl.where(real, slope, 0.0)
+    tl.store(here + place, slope.to(logits.dtype.element_ty), mask=place < stride)
+
+
+def two_way_(
+    logits: Tensor,
+    labels: Tensor,
+    share: Tensor,
+    classes: int,
+    smoothing: float,
+    sizes: Sequence[int],
+) -> Tensor:
+    """Half of minus the log-probabilities of both ways (n,); logits become the gradient.
+
+    `share` must be 0 or positive; the gradient is that of the sum of share · loss.
+    """
+    width = triton.next_power_of_2(logits.shape[1])
+    warps = min(max(width // 512, 4), 32)
+    rows, own, mean = (torch.empty(len(logits), device=logits.device) for _ in range(3))
+    stride, each = logits.shape[1], []
+    _row_sums[(len(logits),)](
+        logits, labels, rows, own, mean, stride, classes, width, num_warps=warps
+    )
+    first = 0
+    for size in sizes:
+        here = slice(first, first + size)
+        first += size
+        columns = logits[here, :classes].float().logsumexp(0)
+        mine, part = labels[here], share[here]
+        named = torch.zeros(classes, device=logits.device).index_add_(0, mine, part)
+        of_column = 0.5 * ((1.0 - smoothing) * named + smoothing / classes * part.sum())
+        _two_way_gradient[(size,)](
+            logits[here],
+            mine,
+            part,
+            rows[here],
+            columns,
+            of_column,
+            stride,
+            classes,
+            smoothing,
+            width,
+            num_warps=warps,
+        )
+        sharp = rows[here] + columns[mine] - 2.0 * own[here]
+        smooth = rows[here] + columns.mean() - 2.0 * mean[here]
+        each.append(0.5 * ((1.0 - smoothing) * sharp + smoothing * smooth))
+    return torch.cat(each)

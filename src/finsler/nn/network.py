@@ -30,8 +30,6 @@ class CorrespondenceNet(nn.Module):
         Width and number of the convolutions; 0 for the published ones.
     angles, order, hidden, dropout
         Sizes.
-    norm_momentum : float
-        Share of a step in the running statistics of batch norm.
     storage : torch.dtype, optional
         See [`AnisotropicChebConv`][finsler.nn.AnisotropicChebConv].
     """
@@ -49,11 +47,9 @@ class CorrespondenceNet(nn.Module):
         order: int = 16,
         hidden: int = 256,
         dropout: float = 0.5,
-        norm_momentum: float = 0.1,
         storage: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self._momentum = norm_momentum
         if min(channels, layers) < 0:
             raise InputError(
                 f"channels is {channels} and layers {layers}; neither must be negative"
@@ -74,7 +70,7 @@ class CorrespondenceNet(nn.Module):
         return [in_channels, *[channels] * layers]
 
     def _norm(self, width: int) -> nn.Module:
-        return nn.BatchNorm1d(width, momentum=self._momentum)
+        return nn.BatchNorm1d(width)
 
     def hidden(self, features: Tensor, operators: OperatorStack) -> Tensor:
         """What the classifier reads, (n, hidden), of features (n, in_channels)."""

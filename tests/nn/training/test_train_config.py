@@ -28,7 +28,7 @@ OTHER = {
     "label_smoothing": 0.1,
     "feature_dropout": 0.3,
     "feature_noise": 0.01,
-    "norm_momentum": 0.02,
+    "softmax": "both",
     "rotation": 5.0,
     "precision": "tf32",
     "train_on": "every",

@@ -7,11 +7,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from finsler import primitives, write_mesh
+from finsler import match, primitives, write_mesh
 from finsler.analysis.spectrum import spectrum
 from finsler.cli.main import app
 from finsler.data import Collection, PrepareConfig, Shape, Store, prepare
-from finsler.descriptors.learned import shipped_model, two_histograms
+from finsler.descriptors.learned import FeatureModel, shipped_model, two_histograms
 from finsler.errors import InputError
 from finsler.matching.learned import learned_map
 from finsler.mesh.trimesh import TriMesh
@@ -135,6 +135,21 @@ def test_steps_from_the_box_lower_the_energy_and_move_weights(box_store, tmp_pat
     assert not np.allclose(moved.numpy(), shipped_model().weights["last.weight"], atol=1e-4)
     mesh = bumps("a").mesh
     assert (learned_map(tmp_path / "last.safetensors", mesh, mesh).map_12 == range(252)).all()
+
+
+def test_a_tuned_box_is_left_as_a_model_for_matching(box_store, tmp_path):
+    config = dataclasses.replace(BOX, validation=0.4, evaluate_every=1)
+    train(box_store, tmp_path, config)
+    model = FeatureModel.read(tmp_path / "model.npz")
+    assert model.version.startswith("tuned-") and model.key != shipped_model().key
+    shape = box_store["a"]
+    mesh = TriMesh(shape.vertices, shape.faces)
+    found = model.features(mesh, spectrum(lbo(mesh), 128), two_histograms(mesh))
+    network = MapModel.load(tmp_path / "best.safetensors", device="cpu")
+    wanted = network.describe(network.shape(shape)).features.numpy()
+    assert np.einsum("nc,nc->n", found, wanted).min() > 0.999  # weights in half precision
+    matched = match(mesh, mesh, k=40, model=tmp_path / "model.npz")
+    assert (matched.map_12 == range(252)).all()
 
 
 def test_what_is_kept_in_memory_is_counted(store):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -133,6 +134,25 @@ class BoxFeatures(DirectedFeatures):
         unit = len(model.middle) ** 0.5
         self.middle.copy_(torch.tensor(unit * model.middle))
         self.axes.copy_(torch.tensor(model.axes / (unit * model.scale)))
+
+    def as_model(self, card: Mapping[str, Any]) -> FeatureModel:
+        """The same network as plain arrays, which matching evaluates without torch.
+
+        Examples
+        --------
+        >>> from finsler.descriptors.learned import shipped_model
+        >>> network = BoxFeatures.like(shipped_model())
+        >>> network.start_from(shipped_model())
+        >>> network.as_model({"version": "same"}).size
+        128
+        """
+        state = self.network.state_dict()
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
+        unit = len(self.middle) ** 0.5
+        middle, axes = (array.cpu().numpy() for array in (self.middle / unit, self.axes * unit))
+        # The spread of the histograms is part of the axes here; half precision wants it apart.
+        scale = np.maximum(1.0 / np.maximum(np.linalg.norm(axes, axis=0), 1e-12), 1e-12)
+        return FeatureModel(weights, middle, axes * scale, scale.astype(np.float32), dict(card))
 
     def forward(self, inputs: Tensor, domain: DirectedShapes) -> Tensor:
         """Features of the vertices of all shapes."""

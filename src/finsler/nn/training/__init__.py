@@ -7,7 +7,7 @@ from finsler.nn.training.map_prediction import MapModel
 from finsler.nn.training.maps import train_maps
 from finsler.nn.training.models import MODELS, Domain, Model
 from finsler.nn.training.plan import learning_rate
-from finsler.nn.training.prediction import predict
+from finsler.nn.training.prediction import predict, predict_together
 from finsler.nn.training.samples import Sample, Samples
 from finsler.nn.training.stepper import GraphStepper, Stepper, make_optimiser
 
@@ -27,6 +27,7 @@ __all__ = [
     "load_model",
     "make_optimiser",
     "predict",
+    "predict_together",
     "save_checkpoint",
     "train",
     "train_maps",

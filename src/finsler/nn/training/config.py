@@ -66,9 +66,6 @@ class TrainConfig(MapSettings):
         256, "width of the layer before the classes", _POSITIVE, ("at most", 2**20)
     )
     dropout: float = _setting(0.5, "share of that layer left out in training", *_SHARE)
-    norm_momentum: float = _setting(
-        0.1, "share of a step in the running statistics of batch norm", ("above", 0), ("at most", 1)
-    )
     epochs: int = _setting(100, "passes over the training shapes", _POSITIVE)
     learning_rate: float = _setting(
         1e-3, "the largest one, of Adam", ("above", 0), ("at most", 1000)
@@ -93,6 +90,11 @@ class TrainConfig(MapSettings):
     weight_decay: float = _setting(0.0, "decoupled, as in AdamW", _NOT_NEGATIVE, ("at most", 1000))
     batch: int = _setting(1, "shapes a step, side by side; each counts the same", _POSITIVE)
     label_smoothing: float = _setting(0.0, "share of a target spread over all classes", *_SHARE)
+    softmax: str = _setting(
+        "classes",
+        "over the classes of each vertex; or both over these and over the vertices of each class",
+        choices=("classes", "both"),
+    )
     feature_dropout: float = _setting(0.0, "share of the features left out in training", *_SHARE)
     feature_noise: float = _setting(
         0.0, "standard deviation of noise added to the features in training", _NOT_NEGATIVE

@@ -185,7 +185,8 @@ class _Run:
         team, shares = self.team, {}
         team.align(self.network)
         for split_name, names in self.evaluated.items():
-            counts = count_exact(self.network, self.samples, names[team.rank :: team.size])
+            mine = names[team.rank :: team.size]
+            counts = count_exact(self.network, self.samples, mine, softmax=self.config.softmax)
             right_named, named, right, every = team.gather(counts).sum(dim=0).tolist()
             if named:
                 shares[f"{split_name}_named"] = right_named / named

@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from finsler.data.store import Store
 from finsler.errors import InputError
 from finsler.nn.maps import MapLoss, nearest, pair_terms
-from finsler.nn.training.checkpoint import About, save_checkpoint
+from finsler.nn.maps.directed_shapes import BoxFeatures
+from finsler.nn.training.checkpoint import About, load_model, save_checkpoint
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.distributed import Team, join_team, share
 from finsler.nn.training.folder import locked
@@ -51,6 +52,8 @@ from finsler.nn.training.stepper import make_optimiser, matrix_precision, set_le
 from finsler.storage.files import write_bytes
 
 _TERMS = ("bijectivity", "orthogonality", "coupling", "resolution", "dirichlet", "diffusion")
+# What a network that started from the model in the box leaves for matching.
+MODEL = "model.npz"
 # Pairs of held-out shapes that are looked at.
 _VALIDATED = 30
 
@@ -86,7 +89,24 @@ def train_maps(
             run = _MapRun(store, path, about, team, restart, notify)
             while run.about.epoch < config.epochs:
                 on_epoch(run.next_epoch(on_step))
+            if team.leads and config.maps_start == "box":
+                notify(f"wrote {_write_model(path, store)}, for finsler match --model")
             return run.network.eval(), run.about
+
+
+def _write_model(folder: Path, store: Store) -> Path:
+    """Write a network that started from the model in the box as such a model: of its best epoch."""
+    network, about = load_model(folder / (BEST if (folder / BEST).exists() else LAST), device="cpu")
+    assert isinstance(network, BoxFeatures)
+    supervised = "with" if about.config.supervised else "without"
+    card = {
+        "version": f"tuned-{store_key(store)[:8]}-{about.epoch}",
+        "trained_on": f"the model in the box, tuned on {store.name} {supervised} labels",
+        "settings": about.config.record(),
+        "epochs": about.epoch,
+        "shapes": len(store.train),
+    }
+    return network.as_model(card).write(folder / MODEL)
 
 
 def about_maps(store: Store, config: TrainConfig) -> About:

@@ -40,6 +40,10 @@ class Domain(Protocol):
     def to(self, device: torch.device, /) -> Self:
         """The same on a device."""
 
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Number of vertices of each shape."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -71,7 +75,6 @@ def _chebyshev(kind: type[CorrespondenceNet]) -> Model:
             order=config.order,
             hidden=config.hidden,
             dropout=config.dropout,
-            norm_momentum=config.norm_momentum,
         )
 
     domain: Any = OperatorStack

@@ -10,16 +10,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from finsler.data.store import Store
+from finsler.data.store import PreparedShape, Store
 from finsler.errors import InputError
+from finsler.nn.loss import two_way
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import model_named
 from finsler.nn.training.samples import Sample
 
 
 @torch.no_grad()
-def predicted_vertices(network: nn.Module, sample: Sample) -> Tensor:
-    """The reference vertex of each vertex (n,), in evaluation mode and single precision.
+def class_scores(network: nn.Module, sample: Sample, *, softmax: str = "classes") -> Tensor:
+    """Scores (n, r) of the reference vertices, in evaluation mode; the largest is predicted.
+
+    They are logarithms of probabilities, so that those of several networks may be added. `softmax`
+    as in training: with "both", a vertex and its class are each the other's best compromise
+    ([`two_way`][finsler.nn.loss.two_way]).
 
     Raises
     ------
@@ -33,17 +38,26 @@ def predicted_vertices(network: nn.Module, sample: Sample) -> Tensor:
             f"the network's answer for shape {', '.join(sample.names)} is not finite; check the"
             " features of the shape, and prepare it again"
         )
-    return logits.argmax(dim=1)
+    return two_way(logits, sample.domain.sizes) if softmax == "both" else logits.log_softmax(1)
+
+
+def predicted_vertices(network: nn.Module, sample: Sample, *, softmax: str = "classes") -> Tensor:
+    """The reference vertex of each vertex (n,); see `class_scores`."""
+    return class_scores(network, sample, softmax=softmax).argmax(dim=1)
 
 
 def count_exact(
-    network: nn.Module, samples: Callable[[Sequence[str]], Sample], names: Sequence[str]
+    network: nn.Module,
+    samples: Callable[[Sequence[str]], Sample],
+    names: Sequence[str],
+    *,
+    softmax: str = "classes",
 ) -> Tensor:
     """Counts over shapes (4,): right and all among the named vertices, right and all among all."""
     counts = torch.zeros(4, dtype=torch.int64, device=_device_of(network))
     for name in names:
         sample = samples((name,))
-        right = predicted_vertices(network, sample) == sample.labels
+        right = predicted_vertices(network, sample, softmax=softmax) == sample.labels
         every = torch.ones_like(right)
         counts += torch.stack([right & sample.named, sample.named, right, every]).sum(dim=1)
     return counts
@@ -63,13 +77,41 @@ def predict(
     names : sequence of str
         Shapes of the store.
     """
-    check_fit(about, store)
-    domain, device = model_named(about.config.model).domain, _device_of(network)
+    return predict_together([(network, about)], store, names)
+
+
+def predict_together(
+    networks: Sequence[tuple[nn.Module, About]], store: Store, names: Sequence[str]
+) -> dict[str, NDArray[np.int32]]:
+    """What several networks name together: their scores are added.
+
+    Arguments and result are those of `predict`, for pairs of a network and what it knows of itself.
+
+    Raises
+    ------
+    InputError
+        They do not know equally many reference vertices, or do not fit the store.
+    """
+    for _, about in networks:
+        check_fit(about, store)
+    classes = sorted({about.classes for _, about in networks})
+    if len(classes) > 1:
+        raise InputError(
+            f"the networks name vertices of references with {classes[0]} and {classes[-1]}"
+            " vertices; take networks that were trained on the same reference"
+        )
     predicted = {}
     for name in names:
-        sample = Sample.of(store[name], domain, device=device)
-        predicted[name] = predicted_vertices(network, sample).cpu().numpy().astype(np.int32)
+        scores = [_scores(network, about, store[name]) for network, about in networks]
+        total = torch.stack([part.to(scores[0].device) for part in scores]).sum(0)
+        predicted[name] = total.argmax(1).cpu().numpy().astype(np.int32)
     return predicted
+
+
+def _scores(network: nn.Module, about: About, shape: PreparedShape) -> Tensor:
+    domain, device = model_named(about.config.model).domain, _device_of(network)
+    sample = Sample.of(shape, domain, device=device)
+    return class_scores(network, sample, softmax=about.config.softmax)
 
 
 def _device_of(network: nn.Module) -> torch.device:

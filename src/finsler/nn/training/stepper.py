@@ -74,6 +74,8 @@ class Objective(nn.Module):
             weights=weights,
             label_smoothing=config.label_smoothing,
             dtype=torch.bfloat16 if mixed else None,
+            softmax=config.softmax,
+            sizes=domain.sizes,
         )
 
 
