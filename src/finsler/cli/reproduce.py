@@ -42,7 +42,7 @@ MethodNames = Annotated[
     typer.Option(
         help="Separated by commas: lbo, albo (that of ACSCNN), flbo:TAU, flbo:curved,"
         " flbo:flat, directed,"
-        " mixed, mixed:still (mixed without drift), mixed:learned,"
+        " mixed, mixed:still (mixed without drift), mixed:hks, mixed:learned,"
         " fieldconv, fieldconv:shot, diffusionnet; each operator"
         " may end in a rescaling, as in flbo:curved+reference or albo+plain."
     ),
@@ -51,8 +51,8 @@ Seeds = Annotated[int, typer.Option(help="Networks for each method: seeds 0, 1, 
 Recipe = Annotated[
     str,
     typer.Option(
-        help="How networks are trained: paper, or regularised (one cycle, smoothed labels, dropout"
-        " of features, a wider network), which generalises better."
+        help="How networks are trained: paper, or regularised (one cycle, softmax both ways,"
+        " smoothed labels, dropout of features, a wider network), which generalises better."
     ),
 ]
 Settings = Annotated[
