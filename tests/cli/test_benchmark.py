@@ -224,7 +224,7 @@ def test_own_pairs_weigh_as_in_the_whole():
             "dirichlet": 1.0,
             "bijectivity": np.nan,
             **{kind: np.full(5, error) for kind in ("along_edges", "fast_marching")},
-            "probability": 0.9 if error < 0.05 else 0.1,
+            "doubtful": float(error > 0.05),
         }
         for a, b, error in (("a", "b", 0.1), ("a", "a", 0.0))
     ]
