@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-SOFTMAX = ("classes", "both")
 # Multiples that tensor cores want.
 _MULTIPLE = 8
 # A row of logits is held in registers.
