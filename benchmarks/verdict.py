@@ -2,12 +2,13 @@
 
 Maps between people and between animals that the package makes, of many builds, poses and
 triangulations, whose truth is known: what the matcher proposes with the model in the box and
-without it, the four best candidates of each pair, refined. A map is right where its mean error is
-below 0.06 √area and wrong where it is above 0.08; those between are left out. The weights of
+without it, the four best candidates of each pair, refined. With `--parts` the first shape of each
+pair is cut off by a plane or eaten away by discs. A map is right where its mean error is below
+0.06 √area and wrong where it is above 0.08; those between are left out. The weights of
 `finsler.matching.verdict` were fitted on seed 31 (`--fit` prints such a fit); other seeds took no
 part in that, nor did shapes that the model was trained on.
 
-    python benchmarks/verdict.py [--shapes 24] [--seed 32] [--fit]
+    python benchmarks/verdict.py [--shapes 24] [--seed 32] [--parts] [--fit]
 """
 
 from __future__ import annotations
@@ -20,19 +21,27 @@ import numpy as np
 from scipy.optimize import minimize
 
 from common import print_table, save
-from finsler.data import synthetic_collection
+from finsler import TriMesh, lbo
+from finsler.data import Shape, cut, holes, synthetic_collection
+from finsler.data.partial import Partial
+from finsler.descriptors.learned import feature_models
+from finsler.errors import InputError
 from finsler.matching import Verdict, describe
 from finsler.matching.candidates import candidates
 from finsler.matching.contenders import full_verdict, in_few_directions, refined_candidates
+from finsler.matching.match import UnitPair
 from finsler.matching.preference import Preference
 from finsler.matching.summaries import principal_features
 from finsler.matching.surfaces import DescribedSurface
+from finsler.mesh import surface_area
 from finsler.typing import FloatArray, IntArray
 
 RIGHT, WRONG = 0.06, 0.08
 SPECIES = ("person", "animal")
 # Partners of shape i are i plus these; candidates of each pair that are refined.
 STEPS, CANDIDATES = (1, 5), 4
+# Functions in the bases, as in `finsler match`; shares of the area that parts keep.
+FUNCTIONS, SHARES = 200, (0.4, 0.9)
 # Rough sizes of the measures, so that one penalty serves for all weights, and its strength.
 SCALES, PENALTY = np.array([1.0, 0.1, 0.02, 0.1, 0.15, 0.1]), 0.05
 
@@ -48,44 +57,90 @@ class Row:
     verdict: Verdict
 
 
-def shapes(species: str, count: int, seed: int) -> list[tuple[DescribedSurface, IntArray]]:
-    """Described surfaces, with the vertex of each at the points that correspond, or −1."""
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A mesh or described surface and its vertex at each of the points that correspond, or −1."""
+
+    surface: TriMesh | DescribedSurface
+    points: IntArray
+
+
+def known_pairs(
+    species: str, count: int, seed: int, partial: bool
+) -> Iterator[tuple[Known, Known]]:
+    """Each shape with two others; parts of it if that is asked for."""
     creatures = synthetic_collection(
         species, train=count, test=0, poses=1, vertices=3000, seed=seed
     )
-    found = []
-    for name in creatures.train:
-        shape = creatures[name]
-        surface = describe(shape.mesh)
-        points = np.asarray(shape.points)
-        found.append((surface, np.where(points >= 0, surface.unit.vertex_map[points], -1)))
-    return found
-
-
-def maps(species: str, count: int, seed: int) -> Iterator[Row]:
-    """Every map with its true error and its verdict, which knows the features of the model."""
-    made = shapes(species, count, seed)
-    for i in range(count):
+    made = [creatures[name] for name in creatures.train]
+    rng = np.random.default_rng(seed)
+    surfaces = [shape.mesh if partial else describe(shape.mesh) for shape in made]
+    for i, shape in enumerate(made):
         for step in STEPS:
-            (one, points_1), (other, points_2) = made[i], made[(i + step) % count]
-            one, other = in_few_directions(one, other)
-            preferences = Preference.of(one, other), Preference.of(other, one)
-            known = (points_1 >= 0) & (points_2 >= 0)
-            goals = other.mesh.vertices[points_2[known]]
-            for proposed in ("model", "descriptors"):
-                pair = (one, other) if proposed == "model" else (bare(one), bare(other))
-                features = principal_features(one.histograms, other.histograms, 64)
-                ranked = candidates(*pair, *features)[:CANDIDATES]
-                for rank, found in enumerate(refined_candidates(*pair, features, ranked, False, 0)):
-                    images = found.refined.map_12[points_1[known]]
-                    error = np.linalg.norm(other.mesh.vertices[images] - goals, axis=1).mean()
-                    said = full_verdict(found.refined, *preferences)
-                    yield Row(species, proposed, rank, float(error), said)
+            j = (i + step) % count
+            other = Known(surfaces[j], np.asarray(made[j].points))
+            if not partial:
+                yield Known(surfaces[i], np.asarray(shape.points)), other
+            elif (part := part_of(shape.mesh, rng)) is not None:
+                yield part_in_unit(shape, part, surface_area(made[j].mesh)), other
+
+
+def part_of(mesh: TriMesh, rng: np.random.Generator) -> Partial | None:
+    """What a plane or several discs leave of a mesh; None if no share near the drawn one exists."""
+    share, seed = rng.uniform(*SHARES), int(rng.integers(2**31))
+    try:
+        if rng.random() < 0.5:
+            return cut(mesh, share=share, seed=seed)
+        return holes(mesh, share=share, seed=seed, seeds=int(rng.integers(3, 16)))
+    except InputError:
+        return None
+
+
+def part_in_unit(shape: Shape, part: Partial, area: float) -> Known:
+    """The part of a shape that has been rescaled to an area."""
+    number = np.full(shape.mesh.n_vertices + 1, -1)
+    number[part.vertex_map] = np.arange(len(part.vertex_map))
+    scale = np.sqrt(area / surface_area(shape.mesh))
+    mesh = TriMesh(scale * part.mesh.vertices, part.mesh.faces)
+    return Known(mesh, number[np.asarray(shape.points)])
+
+
+def maps(species: str, count: int, seed: int, partial: bool) -> Iterator[Row]:
+    """Every map with its true error and its verdict, which knows the features of the model."""
+    models = feature_models("box")
+    assert models is not None
+    models = models.for_parts() if partial else models
+    for known in known_pairs(species, count, seed, partial):
+        pair = UnitPair.of(*(each.surface for each in known), partial=partial)
+        one, other = pair.described(FUNCTIONS, lbo, models, None, lambda stage: None)
+        points_1, points_2 = (
+            np.where(each.points >= 0, surface.unit.vertex_map[each.points], -1)
+            for each, surface in zip(known, (one, other), strict=True)
+        )
+        one, other = in_few_directions(one, other)
+        preferences = Preference.of(one, other), Preference.of(other, one)
+        seen = (points_1 >= 0) & (points_2 >= 0)
+        goals = other.mesh.vertices[points_2[seen]]
+        for proposed in ("model", "descriptors"):
+            both = (one, other) if proposed == "model" else (bare(one), bare(other))
+            features = principal_features(one.histograms, other.histograms, 64)
+            ranked = candidates(*both, *features, partial=partial)[:CANDIDATES]
+            refined = refined_candidates(*both, features, ranked, partial, 0)
+            for rank, found in enumerate(refined):
+                images = found.refined.map_12[points_1[seen]]
+                error = np.linalg.norm(other.mesh.vertices[images] - goals, axis=1).mean()
+                said = full_verdict(found.refined, *preferences, partial=partial)
+                yield Row(species, proposed, rank, float(error), said)
 
 
 def bare(surface: DescribedSurface) -> DescribedSurface:
     """The same without the features of the model."""
     return replace(surface, features=surface.features[:, :0], model="none")
+
+
+def without_features(said: Verdict) -> Verdict:
+    """The verdict where no model was asked."""
+    return replace(said, features=np.nan, elsewhere=np.nan)
 
 
 def rates(rows: list[Row], *, model: bool) -> list[dict[str, object]]:
@@ -95,14 +150,7 @@ def rates(rows: list[Row], *, model: bool) -> list[dict[str, object]]:
         for first in (True, False):
             some = [r for r in rows if r.proposed == proposed and (r.rank == 0) == first]
             doubts = [
-                (
-                    r.error,
-                    (
-                        r.verdict
-                        if model
-                        else replace(r.verdict, features=np.nan, elsewhere=np.nan)
-                    ).doubtful,
-                )
+                (r.error, (r.verdict if model else without_features(r.verdict)).doubtful)
                 for r in some
             ]
             right = [doubt for error, doubt in doubts if error < RIGHT]
@@ -122,21 +170,11 @@ def rates(rows: list[Row], *, model: bool) -> list[dict[str, object]]:
 
 
 def fit(rows: list[Row], *, model: bool) -> FloatArray:
-    """Weights: constant, change, torn, turned over, roots of features and of elsewhere."""
+    """Weights of `Verdict.measures`."""
     clear = [r for r in rows if r.error < RIGHT or r.error > WRONG]
     sign = np.array([1.0 if r.error < RIGHT else -1.0 for r in clear])
     values = np.array(
-        [
-            [
-                1.0,
-                r.verdict.distance_change,
-                min(r.verdict.torn_share, 0.1),
-                1.0 - r.verdict.orientation,
-                np.sqrt(max(r.verdict.features, 0.0)) if model else 0.0,
-                np.sqrt(r.verdict.elsewhere) if model else 0.0,
-            ]
-            for r in clear
-        ]
+        [(r.verdict if model else without_features(r.verdict)).measures for r in clear]
     )
 
     def loss(weights: FloatArray) -> float:
@@ -153,16 +191,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shapes", type=int, default=24, help="Of each species.")
     parser.add_argument("--seed", type=int, default=32)
+    parser.add_argument("--parts", action="store_true", help="Match parts to wholes.")
     parser.add_argument("--fit", action="store_true", help="Also fit weights to these maps.")
     options = parser.parse_args()
-    rows = [row for kind in SPECIES for row in maps(kind, options.shapes, options.seed)]
+    rows = [
+        row for kind in SPECIES for row in maps(kind, options.shapes, options.seed, options.parts)
+    ]
     table = [row for model in (True, False) for row in rates(rows, model=model)]
     print_table(f"Seed {options.seed}", list(table[0]), [list(row.values()) for row in table])
     if options.fit:
         for model in (True, False):
             words = "with features" if model else "without"
             print(f"weights {words}: {fit(rows, model=model).round(2).tolist()}")
-    save("verdict", {"seed": options.seed, "rates": table})
+    save("verdict", {"seed": options.seed, "parts": options.parts, "rates": table})
 
 
 if __name__ == "__main__":

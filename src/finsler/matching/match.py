@@ -157,7 +157,7 @@ def match(
     require_seed(seed)
     if alternatives < 0:
         raise InputError(f"alternatives is {alternatives}; it must not be negative")
-    pair = _Pair.of(opened(mesh_1), opened(mesh_2), partial=partial)
+    pair = UnitPair.of(opened(mesh_1), opened(mesh_2), partial=partial)
     size = basis_size(k, pair.unit_1.mesh, pair.unit_2.mesh)
     if initial is None:
         if keep or trust is not None:
@@ -184,7 +184,7 @@ def match(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class UnitPair:
     """Two surfaces in the unit that they are matched in, and their descriptions where given."""
 
     unit_1: UnitSurface
@@ -193,7 +193,7 @@ class _Pair:
     partial: bool
 
     @classmethod
-    def of(cls, *surfaces: TriMesh | DescribedSurface, partial: bool) -> _Pair:
+    def of(cls, *surfaces: TriMesh | DescribedSurface, partial: bool) -> UnitPair:
         given = [surface if isinstance(surface, DescribedSurface) else None for surface in surfaces]
         unit_1, unit_2 = (
             surface.unit
@@ -287,7 +287,7 @@ def opened(
 
 
 def _refine_initial(
-    pair: _Pair, start: IntArray, weights: FloatArray, bases: Bases, keep: bool, seed: int
+    pair: UnitPair, start: IntArray, weights: FloatArray, bases: Bases, keep: bool, seed: int
 ) -> Contender:
     meshes = pair.unit_1.mesh, pair.unit_2.mesh
     if keep:
@@ -318,7 +318,7 @@ def _way_back(refined: Refined, spectrum_1: Spectrum, spectrum_2: Spectrum) -> I
     return nearest_rows(there, here)
 
 
-def _measure(pair: _Pair, found: Contender, bases: Bases) -> Match:
+def _measure(pair: UnitPair, found: Contender, bases: Bases) -> Match:
     """The maps between the repaired meshes with all that is said about them."""
     said, refined = found.verdict, found.refined
     if not pair.partial:

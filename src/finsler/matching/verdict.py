@@ -24,11 +24,13 @@ LARGEST_TORN = 0.02
 LEAST_ORIENTATION = 0.7
 LARGEST_FEATURES = 0.15
 LARGEST_ELSEWHERE = 0.05
-# Log-odds that a map is right, fitted to maps between synthetic shapes (benchmarks/verdict.py):
+# Log-odds that a map is right, with a model and without, fitted to maps between synthetic shapes
+# (benchmarks/verdict.py):
 # constant, change of distances, torn share, share turned over, and the roots of the excess of
 # features and of the share elsewhere.
-_WITH_MODEL = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7)
-_WITHOUT_MODEL = (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
+_WEIGHTS = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7), (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
+# The same for maps of parts.
+_PART_WEIGHTS = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7), (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
 # Maps less probable than this are doubtful, with a model and without: of right ones between
 # synthetic shapes 1 in 200 is, and 1 in 20.
 _DOUBTFUL = 0.8, 0.5
@@ -58,6 +60,8 @@ class Verdict:
         of the worse direction; NaN where no model was asked.
     rivals : float
         Sum of the odds of the different maps that were compared with this one.
+    partial : bool
+        The first mesh is a part of the second.
     """
 
     distance_change: float
@@ -66,6 +70,7 @@ class Verdict:
     features: float = np.nan
     elsewhere: float = np.nan
     rivals: float = 0.0
+    partial: bool = False
 
     @property
     def probability(self) -> float:
@@ -78,9 +83,14 @@ class Verdict:
     @property
     def odds(self) -> float:
         """How many times more probable it is that the map is right than wrong, by itself."""
-        known = np.isfinite(self.features)
-        weights = np.array(_WITH_MODEL if known else _WITHOUT_MODEL)
-        values = np.array(
+        weights = _PART_WEIGHTS if self.partial else _WEIGHTS
+        chosen = np.array(weights[0 if np.isfinite(self.features) else 1])
+        return float(np.exp(np.clip(chosen @ self.measures, -50.0, 50.0)))
+
+    @property
+    def measures(self) -> FloatArray:
+        """What the log-odds are a weighted sum of."""
+        return np.array(
             [
                 1.0,
                 self.distance_change,
@@ -89,7 +99,6 @@ class Verdict:
                 *np.sqrt(np.nan_to_num([max(self.features, 0.0), self.elsewhere])),
             ]
         )
-        return float(np.exp(np.clip(weights @ values, -50.0, 50.0)))
 
     @property
     def doubtful(self) -> bool:
@@ -163,6 +172,7 @@ def verdict(
         max(distance_change(*way) for way in ways),
         max(torn_share(*way) for way in ways),
         orientation_share(mesh_1, mesh_2, map_12),
+        partial=partial,
     )
 
 

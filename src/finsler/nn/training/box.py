@@ -285,21 +285,25 @@ def model_card(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the shapes, train one network on whole shapes and one on parts too, and write both."""
+    """Make the shapes, train one network on whole shapes and one on parts too, and write both.
+
+    Two commands with `--only whole` and `--only parts` train both at once, once shapes are made.
+    """
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path, help="where shapes and checkpoints are kept")
     parser.add_argument("out", type=Path, help="folder in which model.npz and model_parts.npz go")
     parser.add_argument("--steps", type=int, default=BoxConfig.steps)
     parser.add_argument("--shapes", type=int, default=BoxConfig.shapes)
     parser.add_argument("--threads", type=int, default=0, help="of torch; 0 for its own choice")
-    parser.add_argument("--version", default="3")
+    parser.add_argument("--only", choices=("whole", "parts"), help="train this network alone")
+    parser.add_argument("--version", default="4")
     given = parser.parse_args(arguments)
     if given.threads:
         torch.set_num_threads(given.threads)
     for kind in SPECIES:
         made = make_shapes(given.folder / "shapes", kind, given.shapes, Workers())
         print(f"{len(made)} shapes of species {kind}", flush=True)
-    for parts in (False, True):
+    for parts in {"whole": (False,), "parts": (True,)}.get(given.only, (False, True)):
         config = BoxConfig(steps=given.steps, shapes=given.shapes, parts=parts)
         training = BoxTraining(given.folder, config)
         training.train(notify=lambda sentence: print(sentence, flush=True))

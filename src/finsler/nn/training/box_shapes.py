@@ -36,7 +36,7 @@ _POSES, _VERTICES, _SEED = 2, 2500, 7
 # Share of the shapes of which only a part is kept, and the range of its area.
 _PARTS, _SHARES = 0.2, (0.4, 0.9)
 # Changes whenever the arrays of a shape do.
-_VERSION = 2
+_VERSION = 3
 _DOMAIN = ("eigenvalues", "eigenvectors", "mass", "rows", "columns", "gradient", "strength")
 _ARRAYS = ("inputs", "histograms", "points", "vertices", "share", *_DOMAIN)
 
