@@ -7,7 +7,7 @@ import pytest
 
 from finsler.matching import nearest
 from finsler.matching.cells import nearest_in_cells
-from finsler.matching.nearest import nearest_rows
+from finsler.matching.nearest import nearest_of_few, nearest_rows
 
 
 def on_a_surface(count: int, dimensions: int, seed: int) -> np.ndarray:
@@ -59,3 +59,13 @@ def test_few_points_are_searched_by_brute_force(monkeypatch: pytest.MonkeyPatch)
     points = on_a_surface(500, 10, 1).repeat(2, axis=0)
     found = nearest_rows(points, points)
     np.testing.assert_array_equal(found, np.arange(1000) // 2 * 2)  # the first of equally near ones
+
+
+def test_nearest_among_those_that_are_near() -> None:
+    rng = np.random.default_rng(4)
+    queries, points = rng.normal(size=(300, 30)), rng.normal(size=(500, 30))
+    near = queries[:, :2], points[:, :2]
+    found = nearest_of_few(*near, queries, points, 7)
+    for query, place, index in zip(queries, near[0], found, strict=True):
+        few = np.argsort(distance_to(place, near[1]))[:7]
+        assert index == few[distance_to(query, points[few]).argmin()]

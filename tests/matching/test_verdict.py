@@ -7,7 +7,8 @@ from scipy.spatial import cKDTree
 import finsler
 from finsler.data import cut, synthetic_collection
 from finsler.matching import Verdict, verdict
-from finsler.matching.verdict import farthest_points, torn_share
+from finsler.matching.distances import farthest_points
+from finsler.matching.verdict import torn_share
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -54,12 +55,10 @@ def geodesic_distance(
         that it does not accept.
     """
     points = vertex_set(sources, mesh.n_vertices)
-    solve = _solver(mesh, method)
-    part = vertex_components(mesh)
+    solver = GeodesicSolver.of(mesh, method)
     if not each:
-        return _reachable(solve(points), part, points)
-    columns = [_reachable(solve(points[i : i + 1]), part, points[i]) for i in range(len(points))]
-    return np.stack(columns, axis=1)
+        return solver.from_set(points)
+    return solver.rows(points, np.float64).T.astype(np.float64, copy=False)
 
 
 @checked
@@ -98,12 +97,39 @@ def geodesic_matrix(
             f"{len(points):,} x {mesh.n_vertices:,} distances need {size:.1f} GiB, above"
             f" memory={memory:g}; ask for fewer sources at a time, or raise it"
         )
-    solve = _solver(mesh, method)
-    part = vertex_components(mesh)
-    distances = np.empty((len(points), mesh.n_vertices), dtype=dtype)
-    for row, point in enumerate(points):
-        distances[row] = _reachable(solve(points[row : row + 1]), part, point)
-    return distances
+    return GeodesicSolver.of(mesh, method).rows(points, dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class GeodesicSolver:
+    """Distances on one mesh, by a method whose factors are kept from one source to the next.
+
+    Attributes
+    ----------
+    part : (n,)
+        Component of each vertex.
+    solve : callable
+        Distances from a set of sources, anything on components without one.
+    """
+
+    part: IntArray
+    solve: _FromSet
+
+    @classmethod
+    def of(cls, mesh: TriMesh, method: str = "heat") -> GeodesicSolver:
+        """By one of the methods of [`geodesic_distance`][finsler.geodesic_distance]."""
+        return cls(vertex_components(mesh), _solver(mesh, method))
+
+    def from_set(self, points: IntArray) -> FloatArray:
+        """Distance from a set of sources, (n,)."""
+        return _reachable(self.solve(points), self.part, points)
+
+    def rows(self, points: IntArray, dtype: DTypeLike = np.float32) -> NDArray[np.floating]:
+        """Distances from each of the sources, (s, n)."""
+        distances = np.empty((len(points), len(self.part)), dtype=dtype)
+        for row, point in enumerate(points):
+            distances[row] = self.from_set(np.array([point]))
+        return distances
 
 
 def _solver(mesh: TriMesh, method: str) -> _FromSet:

@@ -15,7 +15,7 @@ from finsler.matching.preference import Preference
 from finsler.matching.refine import basis_sizes, elastic_steps
 from finsler.matching.summaries import principal_features
 from finsler.matching.surfaces import DescribedSurface
-from finsler.matching.verdict import Verdict, verdict
+from finsler.matching.verdict import Verdict, measured_verdict
 
 # Directions of the histograms that are kept, and growth of the basis in a step.
 _FEATURES = 64
@@ -158,8 +158,8 @@ def full_verdict(
 ) -> Verdict:
     """The verdict on a map, with what the model prefers where there is one."""
     assert refined.map_21 is not None
-    meshes = there.one.mesh, there.other.mesh
-    said = verdict(*meshes, refined.map_12, refined.map_21, partial=partial)
+    distances = there.one.distances, there.other.distances
+    said = measured_verdict(*distances, refined.map_12, refined.map_21, partial=partial)
     if not there.one.features.shape[1]:
         return said
     shares = [there.elsewhere(refined.map_12)]

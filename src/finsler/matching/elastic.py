@@ -19,6 +19,8 @@ STIFFNESS = 0.0015
 # Rounds between rotations and positions, and of averaging rotations over neighbours.
 _ROUNDS, _AVERAGES = 2, 30
 _LEAST_WEIGHT = 1e-3
+# Steps of Newton's method for rotations, and the lack of orthogonality from which others are taken.
+_NEWTON, _UNSURE = 10, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,35 @@ def _system(laplacian: sparse.csr_array, mass: FloatArray, stiffness: float) -> 
 
 
 def _nearest_rotations(matrices: FloatArray) -> FloatArray:
-    """The rotation nearest to each matrix, (n, 3, 3)."""
+    """The rotation nearest to each matrix, (n, 3, 3).
+
+    M = R U with U symmetric, whose least eigenvalue may be negative. Its trace t is the largest
+    root of x⁴ − 2|M|² x² − 8 det M x + |M|⁴ − 4|cof M|², to which Newton's method falls from above;
+    R (t i − det M) = t cof M + (t² − i) M − M MᵀM with 2i = t² − |M|² by Cayley and Hamilton.
+    Where two singular values nearly cancel, so that t i − det M vanishes, R comes from these.
+    """
+    size = np.linalg.norm(matrices, axis=(1, 2), keepdims=True)
+    m = matrices / np.maximum(size, np.finfo(float).tiny)
+    columns = [m[:, :, i] for i in range(3)]
+    cofactors = np.stack([np.cross(columns[i - 2], columns[i - 1]) for i in range(3)], axis=2)
+    determinant = np.einsum("ni,ni->n", columns[0], cofactors[:, :, 0])
+    last = 1.0 - 4.0 * np.einsum("nij,nij->n", cofactors, cofactors)
+    trace = np.full(len(m), np.sqrt(3.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(_NEWTON):
+            value = ((trace**2 - 2.0) * trace - 8.0 * determinant) * trace + last
+            trace -= value / (4.0 * (trace**2 - 1.0) * trace - 8.0 * determinant)
+        second = 0.5 * (trace**2 - 1.0)
+        a, b, c = (x[:, None, None] for x in (trace, second, determinant))
+        turned = (a * cofactors + (a**2 - b) * m - m @ (m.transpose(0, 2, 1) @ m)) / (a * b - c)
+    lack = np.abs(turned.transpose(0, 2, 1) @ turned - np.eye(3)).max(axis=(1, 2))
+    unsure = ~(lack < _UNSURE)
+    turned[unsure] = _rotations_by_svd(matrices[unsure])
+    return np.asarray(turned)
+
+
+def _rotations_by_svd(matrices: FloatArray) -> FloatArray:
+    """The same by singular values, whatever they are."""
     left, _, right = np.linalg.svd(matrices)
     left[:, :, 2] *= np.sign(np.linalg.det(left) * np.linalg.det(right))[:, None]
     return np.asarray(left @ right)

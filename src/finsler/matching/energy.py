@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from finsler.analysis.geodesic import geodesic_matrix
 from finsler.matching.functional import vertex_map
 from finsler.matching.points import Points
 from finsler.matching.quality import distance_change, orientation_share
@@ -128,10 +127,10 @@ class MapEnergy:
         vertices x to all y of the patch, in units of √area.
         """
         marks = np.sort(rng.permutation(len(self.used))[:_LANDMARKS])
-        before = geodesic_matrix(self.first.mesh, self.used[marks], method="heat")[:, self.used]
+        before = self.first.distances.from_each(self.used[marks])[:, self.used]
         images = np.stack([self._images(candidate.functional) for candidate in candidates])
         sources, rows = np.unique(images[:, marks], return_inverse=True)
-        after = geodesic_matrix(self.second.mesh, sources, method="heat")
+        after = self.second.distances.solver.rows(sources)
         scored = []
         for c, row, image in zip(candidates, rows.reshape(len(images), -1), images, strict=True):
             parts = c.parts.copy()

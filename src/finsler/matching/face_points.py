@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finsler.matching.nearest import row_products
 from finsler.typing import FloatArray, IntArray
-
-# Inner products of rows that are gathered at once.
-_BLOCK = 4096
 
 Rows = NDArray[np.floating]
 
@@ -83,10 +81,13 @@ def nearest_on_faces(queries: Rows, points: Rows, vertices: IntArray, fans: Fans
     a, b, c = (fans.faces[face, (place + i) % 3] for i in range(3))
     squares = np.einsum("nd,nd->n", points, points)
     sides = np.stack(
-        [_products(points, fans.faces[:, i], points, fans.faces[:, (i + 1) % 3]) for i in range(3)]
+        [
+            row_products(points, fans.faces[:, i], points, fans.faces[:, (i + 1) % 3])
+            for i in range(3)
+        ]
     )
     ab, bc, ca = (sides[(place + i) % 3, face] for i in range(3))
-    along = _products(queries, np.arange(len(queries)), points, vertices)[query]
+    along = row_products(queries, np.arange(len(queries)), points, vertices)[query]
     # With origin a and edges to b and c: inner products of the edges, and of them with the query.
     metric = (
         squares[b] - 2 * ab + squares[a],
@@ -94,8 +95,8 @@ def nearest_on_faces(queries: Rows, points: Rows, vertices: IntArray, fans: Fans
         squares[c] - 2 * ca + squares[a],
     )
     towards = (
-        _products(queries, query, points, b) - ab - along + squares[a],
-        _products(queries, query, points, c) - ca - along + squares[a],
+        row_products(queries, query, points, b) - ab - along + squares[a],
+        row_products(queries, query, points, c) - ca - along + squares[a],
     )
     u, v, gain = _on_triangles(*metric, *towards)
     # The distance to the query is that of a, which all faces around it share, less the gain.
@@ -106,14 +107,6 @@ def nearest_on_faces(queries: Rows, points: Rows, vertices: IntArray, fans: Fans
     return FacePoints(
         np.stack([a[chosen], b[chosen], c[chosen]], axis=1),
         np.stack([1.0 - u - v, u, v], axis=1).astype(np.float64),
-    )
-
-
-def _products(one: Rows, rows_1: IntArray, other: Rows, rows_2: IntArray) -> FloatArray:
-    """Inner products of pairs of rows."""
-    blocks = [slice(i, i + _BLOCK) for i in range(0, len(rows_1), _BLOCK)]
-    return np.concatenate(
-        [np.einsum("nd,nd->n", one[rows_1[block]], other[rows_2[block]]) for block in blocks]
     )
 
 

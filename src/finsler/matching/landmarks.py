@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from finsler.analysis.geodesic import geodesic_matrix
 from finsler.errors import InputError
 from finsler.matching.surfaces import DescribedSurface
 from finsler.storage.files import read_bytes, write_bytes
@@ -46,7 +45,7 @@ def with_landmarks(
 
 def _distances(surface: DescribedSurface, marks: IntArray) -> NDArray[np.float32]:
     """Along the surface from landmarks, (n, p); to other components as long as the longest."""
-    distances = geodesic_matrix(surface.mesh, marks, method="heat").T
+    distances = surface.distances.from_each(marks).T
     largest = distances[np.isfinite(distances)].max(initial=1.0)
     return np.asarray(np.minimum(distances, largest), dtype=np.float32)
 

@@ -14,8 +14,6 @@ from finsler.typing import IntArray
 _CELLS = 2**24
 # Points and queries from which on cells are tried.
 _MANY_POINTS, _MANY_QUERIES = 10_000, 2000
-# Queries whose few points are gathered at once.
-_BLOCK = 512
 
 
 def nearest_rows(queries: NDArray[np.floating], points: NDArray[np.floating]) -> IntArray:
@@ -79,11 +77,29 @@ def nearest_of_few(
     """
     chosen = cKDTree(near_points).query(near_queries, k=min(count, len(points)), workers=-1)[1]
     chosen = chosen.reshape(len(queries), -1)
-    half = 0.5 * np.einsum("pd,pd->p", points, points)
-    nearest = np.empty(len(queries), dtype=np.int64)
-    for start in range(0, len(queries), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        few = chosen[block]
-        product = np.matmul(points[few], queries[block, :, None])[:, :, 0] - half[few]
-        nearest[block] = np.take_along_axis(few, product.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return nearest
+    rows = np.repeat(np.arange(len(queries)), chosen.shape[1])
+    score = row_products(queries, rows, points, chosen.ravel()).reshape(chosen.shape)
+    score -= 0.5 * np.einsum("pd,pd->p", points, points)[chosen]
+    return np.take_along_axis(chosen, score.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def row_products(
+    one: NDArray[np.floating],
+    rows_1: IntArray,
+    other: NDArray[np.floating],
+    rows_2: IntArray,
+) -> NDArray[np.floating]:
+    """Inner products of pairs of rows, of one[rows_1[i]] and other[rows_2[i]], (p,).
+
+    Examples
+    --------
+    >>> row_products(np.eye(2), np.array([0, 0, 1]), np.array([[3.0, 4.0]]), np.zeros(3, int))
+    array([3., 3., 4.])
+    """
+    from finsler.matching._compiled_products import pair_products
+
+    kind = np.result_type(one, other)
+    products = np.empty(len(rows_1), dtype=kind)
+    first, second = (np.ascontiguousarray(rows, dtype=kind) for rows in (one, other))
+    pair_products(first, rows_1, second, rows_2, products)
+    return products

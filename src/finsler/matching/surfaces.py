@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.directed import FUNCTIONS
 from finsler.descriptors.learned import RADIUS, FeatureModels, shot_twice, two_histograms
 from finsler.errors import InputError
+from finsler.matching.distances import SurfaceDistances
 from finsler.matching.summaries import (
     Histograms,
     Signatures,
@@ -69,6 +71,11 @@ class DescribedSurface:
     def mass(self) -> FloatArray:
         """Areas of the vertices, (n,)."""
         return np.asarray(self.spectrum.mass)
+
+    @cached_property
+    def distances(self) -> SurfaceDistances:
+        """Along the surface."""
+        return SurfaceDistances(self.mesh)
 
 
 def comparable(

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finsler.analysis.geodesic import geodesic_matrix
+from finsler.matching.distances import SurfaceDistances
 from finsler.matching.quality import Matrix, distance_change, orientation_share
 from finsler.mesh.arguments import takes_meshes
-from finsler.mesh.measures import surface_area, vertex_areas
 from finsler.mesh.summary import one_line
 from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
 # Points nearer than the first length are near, farther apart than the second far, in √area.
 NEAR, FAR = 0.15, 0.4
-# Vertices of each surface from which distances are measured.
-_POINTS = 50
 # Values that right maps seldom pass; they are given as reasons.
 LARGEST_CHANGE = 0.15
 LARGEST_TORN = 0.02
@@ -162,18 +159,44 @@ def verdict(
         map_21 is not looked at, and a distance that shrinks does not count, since the shortest
         path may leave the part.
     """
-    unit_2 = np.sqrt(surface_area(mesh_2))
-    unit_1 = unit_2 if partial else np.sqrt(surface_area(mesh_1))
-    before, after = _distances(mesh_1, mesh_2, map_12, unit_1, unit_2)
-    ways = [(before, np.maximum(before, after) if partial else after, vertex_areas(mesh_1))]
+    return measured_verdict(
+        SurfaceDistances(mesh_1), SurfaceDistances(mesh_2), map_12, map_21, partial=partial
+    )
+
+
+def measured_verdict(
+    one: SurfaceDistances,
+    other: SurfaceDistances,
+    map_12: IntArray,
+    map_21: IntArray,
+    *,
+    partial: bool = False,
+) -> Verdict:
+    """The same with distances along both surfaces that other maps have asked for before."""
+    unit_2 = other.unit
+    unit_1 = unit_2 if partial else one.unit
+    before, after = _distances(one, other, map_12, unit_1, unit_2)
+    ways = [(before, np.maximum(before, after) if partial else after, one.areas)]
     if not partial:
-        ways.append((*_distances(mesh_2, mesh_1, map_21, unit_2, unit_1), vertex_areas(mesh_2)))
+        ways.append((*_distances(other, one, map_21, unit_2, unit_1), other.areas))
     return Verdict(
         max(distance_change(*way) for way in ways),
         max(torn_share(*way) for way in ways),
-        orientation_share(mesh_1, mesh_2, map_12),
+        orientation_share(one.mesh, other.mesh, map_12),
         partial=partial,
     )
+
+
+def _distances(
+    source: SurfaceDistances,
+    target: SurfaceDistances,
+    vertex_map: IntArray,
+    unit_1: float,
+    unit_2: float,
+) -> tuple[Matrix, Matrix]:
+    """From some vertices to all, (p, n), and between their images, each in its unit."""
+    after = target.from_each(vertex_map[source.marks])[:, vertex_map]
+    return source.from_marks / unit_1, after / unit_2
 
 
 def torn_share(before: Matrix, after: Matrix, weights: FloatArray) -> float:
@@ -187,24 +210,3 @@ def torn_share(before: Matrix, after: Matrix, weights: FloatArray) -> float:
     """
     near = ((before < NEAR) & (before > 0.0)) * weights
     return float(near[after > FAR].sum() / max(near.sum(), 1e-300))
-
-
-def farthest_points(points: FloatArray, count: int) -> IntArray:
-    """Indices of `count` points, each the farthest in space from those before."""
-    chosen = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]
-    gap = np.full(len(points), np.inf)
-    while len(chosen) < min(count, len(points)):
-        gap = np.minimum(gap, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-        chosen.append(int(gap.argmax()))
-    return np.array(chosen)
-
-
-def _distances(
-    source: TriMesh, target: TriMesh, vertex_map: IntArray, unit_1: float, unit_2: float
-) -> tuple[Matrix, Matrix]:
-    """From some vertices to all, (p, n), and between their images, each in its unit."""
-    marks = farthest_points(source.vertices, _POINTS)
-    before = geodesic_matrix(source, marks, method="heat") / unit_1
-    images, rows = np.unique(vertex_map[marks], return_inverse=True)
-    after = geodesic_matrix(target, images, method="heat") / unit_2
-    return before, after[rows][:, vertex_map]
