@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +29,18 @@ _ROUNDING = 1e-12
 _WORST_RESIDUAL = 1e-5
 
 
+@dataclass(frozen=True, eq=False)
+class EigenPairs:
+    """Eigenvalues (k,), ascending, and vectors (n, k) that are orthonormal in the mass."""
+
+    values: FloatArray
+    vectors: FloatArray
+
+
+# Gives the k smallest pairs of a connected surface, from its stiffness and mass.
+PairSolver = Callable[[sparse.csr_array, sparse.csr_array, int], EigenPairs]
+
+
 @one_line("eigenvalues", "eigenvectors", "solver")
 @dataclass(frozen=True, eq=False)
 class Spectrum:
@@ -44,7 +58,7 @@ class Spectrum:
         The S in which they are orthonormal.
     residuals : (k,)
         ‖Wφ − λSφ‖ / λ_k, in the norm of the inverse (lumped) mass.
-    solver : {"direct", "iterative"}
+    solver : {"direct", "iterative", "dense"}
         How systems were solved on the way.
     """
 
@@ -137,28 +151,44 @@ def spectrum(
     >>> (spectrum(lbo(primitives.sphere(20)), k=9).eigenvalues.round(1) + 0.0).tolist()
     [0.0, 2.0, 2.0, 2.0, 6.0, 6.0, 6.0, 6.0, 6.0]
     """
+    require_seed(seed)
+    require_positive(tolerance, "tolerance")
+    _require_pencil(laplacian, k, mass)
+    name = choose("spectrum", len(laplacian.mass), solver, k=k)
+    solve = functools.partial(_solved, solver=name, tolerance=tolerance, seed=seed)
+    return spectrum_by(solve, laplacian, k, mass=mass, name=name)
+
+
+def spectrum_by(
+    solve: PairSolver,
+    laplacian: Laplacian,
+    k: int,
+    *,
+    mass: sparse.csr_array | None = None,
+    name: str,
+) -> Spectrum:
+    """The spectrum from a solver of that name, which is asked for one component at a time."""
+    _require_pencil(laplacian, k, mass)
     masses = sparse.csr_array(sparse.diags_array(laplacian.mass) if mass is None else mass)
-    _require_pencil(laplacian, masses, k)
     stiffness, used = laplacian.stiffness, laplacian.mass if mass is None else masses
-    method = _Method(tolerance, seed, choose("spectrum", len(laplacian.mass), solver, k=k))
     # A unit of area near that of the mesh, and a power of 4, so that no digit changes.
     unit = 4.0 ** np.round(0.5 * np.log2(laplacian.mass.mean()))
     masses, lumped = masses / unit, laplacian.mass / unit
-    pairs = _by_component(stiffness, masses, k, method)
+    pairs = _by_component(stiffness, masses, k, solve)
     _fix_signs(pairs.vectors)
     norms = _residuals(stiffness, masses, lumped, pairs)
     residuals = norms / max(float(pairs.values[-1]), _shift(stiffness, masses))
     _require_converged(residuals)
     values, vectors = pairs.values / unit, pairs.vectors / np.sqrt(unit)
-    return Spectrum(values, vectors, used, residuals, method.solver)
+    return Spectrum(values, vectors, used, residuals, name)
 
 
-def _require_pencil(laplacian: Laplacian, mass: sparse.csr_array, k: int) -> None:
+def _require_pencil(laplacian: Laplacian, k: int, mass: sparse.csr_array | None) -> None:
     """Raise unless W and S have k eigenpairs."""
     n, stiffness = len(laplacian.mass), laplacian.stiffness
     if not 1 <= k <= n:
         raise InputError(f"k is {k}; it must lie in 1..{n}, the number of vertices")
-    if mass.shape != stiffness.shape:
+    if mass is not None and mass.shape != stiffness.shape:
         raise InputError(f"the mass has shape {mass.shape}, the stiffness {stiffness.shape}")
     if not (np.isfinite(stiffness.data).all() and (laplacian.mass > 0).all()):
         raise InputError(
@@ -176,45 +206,28 @@ def _require_converged(residuals: FloatArray) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    values: FloatArray
-    vectors: FloatArray
-
-
-@dataclass(frozen=True)
-class _Method:
-    tolerance: float
-    seed: int
-    solver: str
-
-    def __post_init__(self) -> None:
-        require_seed(self.seed)
-        require_positive(self.tolerance, "tolerance")
-
-
 def _by_component(
-    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
-) -> _Pairs:
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, solve: PairSolver
+) -> EigenPairs:
     """Smallest k pairs overall: each component's share by area, more where that was too few."""
     links = sparse.csr_array(
         (np.ones(stiffness.nnz), stiffness.indices, stiffness.indptr), stiffness.shape
     )
     count, label = csgraph.connected_components(links, directed=False)
     if count == 1:
-        return _connected(stiffness, mass, k, method)
+        return _connected(stiffness, mass, k, solve)
     order = np.argsort(label, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(label))[:-1])
     weight = np.asarray(mass.sum(axis=1)).ravel()
     share = np.array([weight[part].sum() for part in members]) / weight.sum()
     wanted = [min(len(part), k, int(k * s) + 4) for part, s in zip(members, share, strict=True)]
-    solved: list[_Pairs | None] = [None] * count
+    solved: list[EigenPairs | None] = [None] * count
     while True:
         for c, part in enumerate(members):
             pairs = solved[c]
             if pairs is None or len(pairs.values) < wanted[c]:
                 local, weights = stiffness[part][:, part], mass[part][:, part]
-                solved[c] = _connected(local, weights, wanted[c], method)
+                solved[c] = _connected(local, weights, wanted[c], solve)
         done = [pairs for pairs in solved if pairs is not None]
         values = np.sort(np.concatenate([pairs.values for pairs in done]))
         # A component whose last computed value lies below the cut may hide further ones below it.
@@ -231,8 +244,11 @@ def _by_component(
 
 
 def _merged(
-    solved: list[_Pairs], members: list[np.ndarray[tuple[int], np.dtype[np.intp]]], k: int, n: int
-) -> _Pairs:
+    solved: list[EigenPairs],
+    members: list[np.ndarray[tuple[int], np.dtype[np.intp]]],
+    k: int,
+    n: int,
+) -> EigenPairs:
     values = np.concatenate([pairs.values for pairs in solved])
     component = np.repeat(np.arange(len(solved)), [len(pairs.values) for pairs in solved])
     column = np.concatenate([np.arange(len(pairs.values)) for pairs in solved])
@@ -241,13 +257,13 @@ def _merged(
     for position, pair in enumerate(chosen):
         c = component[pair]
         vectors[members[c], position] = solved[c].vectors[:, column[pair]]
-    return _Pairs(values[chosen], vectors)
+    return EigenPairs(values[chosen], vectors)
 
 
 def _connected(
-    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method
-) -> _Pairs:
-    pairs = _solved(stiffness, mass, k, method)
+    stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, solve: PairSolver
+) -> EigenPairs:
+    pairs = solve(stiffness, mass, k)
     rows, sizes = np.asarray(stiffness.sum(axis=1)), np.asarray(abs(stiffness).sum(axis=1))
     if (np.abs(rows) <= _ROUNDING * sizes).all():
         # Constants are in the kernel; what is found instead of zero is rounding, of either sign.
@@ -255,24 +271,32 @@ def _connected(
     return pairs
 
 
-def _solved(stiffness: sparse.csr_array, mass: sparse.csr_array, k: int, method: _Method) -> _Pairs:
+def _solved(
+    stiffness: sparse.csr_array,
+    mass: sparse.csr_array,
+    k: int,
+    *,
+    solver: str,
+    tolerance: float,
+    seed: int,
+) -> EigenPairs:
     n = stiffness.shape[0]
     if n <= 300 or 3 * k + 24 * _BLOCK > n:
         values, vectors = linalg.eigh(
             stiffness.toarray(), mass.toarray(), subset_by_index=[0, k - 1]
         )
-        return _Pairs(values, vectors)
+        return EigenPairs(values, vectors)
     shift = _shift(stiffness, mass)
     system = sparse.csr_array(stiffness + shift * mass)
-    if method.solver == "direct":
-        solve, tolerance = factorise(system), method.tolerance
+    if solver == "direct":
+        solve = factorise(system)
     else:
-        tolerance = max(method.tolerance, _ITERATIVE_TOLERANCE)
+        tolerance = max(tolerance, _ITERATIVE_TOLERANCE)
         solve = iterate(system, tolerance=0.01 * tolerance)
     ritz = block_lanczos(
-        solve, lambda x: mass @ x, n, k, block=_BLOCK, tolerance=tolerance, seed=method.seed
+        solve, lambda x: mass @ x, n, k, block=_BLOCK, tolerance=tolerance, seed=seed
     )
-    return _Pairs(1.0 / ritz.values - shift, ritz.vectors)
+    return EigenPairs(1.0 / ritz.values - shift, ritz.vectors)
 
 
 def _shift(stiffness: sparse.csr_array, mass: sparse.csr_array) -> float:
@@ -285,7 +309,7 @@ def _shift(stiffness: sparse.csr_array, mass: sparse.csr_array) -> float:
 
 
 def _residuals(
-    stiffness: sparse.csr_array, mass: sparse.csr_array, lumped: FloatArray, pairs: _Pairs
+    stiffness: sparse.csr_array, mass: sparse.csr_array, lumped: FloatArray, pairs: EigenPairs
 ) -> FloatArray:
     """‖Wφ − λSφ‖ of each pair, a few columns at a time."""
     norms = np.empty(len(pairs.values))

@@ -14,6 +14,7 @@ from finsler.nn.operators import OperatorStack
 from finsler.nn.recurrence import chebyshev, clenshaw
 from finsler.nn.shot import shot_torch
 from finsler.nn.sparse import TorchLaplacian, laplacian_to_torch, matrix_to_torch
+from finsler.nn.spectra import spectrum_torch
 
 __all__ = [
     "AnisotropicChebConv",
@@ -31,5 +32,6 @@ __all__ = [
     "randers_diffusivity",
     "rescale_torch",
     "shot_torch",
+    "spectrum_torch",
     "strength_operators",
 ]
