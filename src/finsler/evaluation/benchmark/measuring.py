@@ -191,9 +191,9 @@ class MapSource:
 def _code_key(network: bool) -> str:
     """A hash of the code that matches: results of another version of it are not kept."""
     root = Path(finsler.__file__).parent
-    folders = ("matching", "nn") if network else ("matching",)
+    folders = ("matching", "descriptors", *(["nn"] if network else []))
     paths = [path for name in folders for path in sorted((root / name).rglob("*.py"))]
-    paths.append(root / "descriptors" / "model.npz")
+    paths += sorted((root / "descriptors").glob("*.npz"))
     return bytes_key(b"".join(path.read_bytes() for path in paths))[:16]
 
 
