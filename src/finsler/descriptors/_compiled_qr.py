@@ -13,7 +13,8 @@ from math import hypot, sqrt
 import numpy as np
 from numba import njit
 
-from finsler.descriptors._compiled import Cells, Int32Array, covariance, cross, gather
+from finsler.descriptors._compiled import covariance, cross
+from finsler.descriptors._compiled_cells import Cells, Int32Array, gather
 from finsler.typing import FloatArray
 
 _TINY = 2.2250738585072014e-308

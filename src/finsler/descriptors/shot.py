@@ -40,7 +40,7 @@ from finsler.mesh.trimesh import TriMesh
 from finsler.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from finsler.descriptors._compiled import Cells
+    from finsler.descriptors._compiled_cells import Cells
 
 # Shares of the radius, of a bin or of a sector below which a number counts as zero, so that
 # rounding does not decide on which side of a border a point of a regular mesh lies.
@@ -212,7 +212,7 @@ def _cells(
     mesh: TriMesh, radius: float, min_neighbors: int, as_released: bool
 ) -> tuple[Cells, IntArray]:
     """The vertices that have a normal, sorted into cells, and their numbers in the mesh."""
-    from finsler.descriptors._compiled import Cells, sort_into_cells
+    from finsler.descriptors._compiled_cells import Cells, sort_into_cells
 
     if not 0.0 < radius < np.inf:
         raise InputError(f"radius is {radius}; it must be positive and finite")
