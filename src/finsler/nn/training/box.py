@@ -296,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shapes", type=int, default=BoxConfig.shapes)
     parser.add_argument("--threads", type=int, default=0, help="of torch; 0 for its own choice")
     parser.add_argument("--only", choices=("whole", "parts"), help="train this network alone")
-    parser.add_argument("--version", default="4")
+    parser.add_argument("--version", default="5")
     given = parser.parse_args(arguments)
     if given.threads:
         torch.set_num_threads(given.threads)
