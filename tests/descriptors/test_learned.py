@@ -85,9 +85,12 @@ def test_network_in_torch_gives_the_same(mesh):
 
 
 def test_card_says_what_the_model_is():
-    card = shipped_model().card
-    assert card["command"] == "make model" and "persons and animals" in card["trained on"]
-    assert all(row["failed"] == 0.0 for row in card["held out"].values())
+    whole, parts = shipped_model().card, shipped_model("model_parts").card
+    for card in (whole, parts):
+        assert card["command"] == "make model" and "persons and animals" in card["trained on"]
+    assert all(whole["held out"][kind]["failed"] == 0.0 for kind in ("person", "animal"))
+    assert all(row["failed"] == 0.0 for row in parts["held out"].values())
+    assert parts["parts"] and not whole["parts"]
 
 
 def test_file_and_back(tmp_path):

@@ -52,7 +52,7 @@ def test_landmarks_weigh_as_much_as_the_model():
     surface = finsler.describe(spheroid(), k=40)
     first, second = with_landmarks(surface, surface, np.array([[0, 0], [5, 5]]))
     assert first.features.shape == (surface.mesh.n_vertices, 258)
-    added = second.features[:, 128:]
+    added = second.features[:, 256:]
     assert added[0, 0] == pytest.approx(0.0, abs=0.05) and added.max() > 1.0
 
 
