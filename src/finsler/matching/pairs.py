@@ -191,7 +191,7 @@ def match_to_file(
         lambda: collect_warnings(lambda: match_arrays(matcher.match(*meshes))),
     )
     measures = ("orientation", *_MEASURES)
-    verdict = Verdict(**{name: float(arrays[name]) for name in measures}, partial=matcher.partial)
+    verdict = Verdict(**{name: float(arrays[name]) for name in measures})
     return {
         **row,
         "expected_error": float(arrays["expected"].mean()),

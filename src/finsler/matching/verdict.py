@@ -26,8 +26,6 @@ LARGEST_ELSEWHERE = 0.05
 # constant, change of distances, torn share, share turned over, and the roots of the excess of
 # features and of the share elsewhere.
 _WEIGHTS = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7), (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
-# The same for maps of parts.
-_PART_WEIGHTS = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7), (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
 # Maps less probable than this are doubtful, with a model and without: of right ones between
 # synthetic shapes 1 in 200 is, and 1 in 20.
 _DOUBTFUL = 0.8, 0.5
@@ -57,8 +55,6 @@ class Verdict:
         of the worse direction; NaN where no model was asked.
     rivals : float
         Sum of the odds of the different maps that were compared with this one.
-    partial : bool
-        The first mesh is a part of the second.
     """
 
     distance_change: float
@@ -67,7 +63,6 @@ class Verdict:
     features: float = np.nan
     elsewhere: float = np.nan
     rivals: float = 0.0
-    partial: bool = False
 
     @property
     def probability(self) -> float:
@@ -80,8 +75,7 @@ class Verdict:
     @property
     def odds(self) -> float:
         """How many times more probable it is that the map is right than wrong, by itself."""
-        weights = _PART_WEIGHTS if self.partial else _WEIGHTS
-        chosen = np.array(weights[0 if np.isfinite(self.features) else 1])
+        chosen = np.array(_WEIGHTS[0 if np.isfinite(self.features) else 1])
         return float(np.exp(np.clip(chosen @ self.measures, -50.0, 50.0)))
 
     @property
@@ -183,7 +177,6 @@ def measured_verdict(
         max(distance_change(*way) for way in ways),
         max(torn_share(*way) for way in ways),
         orientation_share(one.mesh, other.mesh, map_12),
-        partial=partial,
     )
 
 
