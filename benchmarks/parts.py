@@ -35,8 +35,8 @@ def parts_of(shape: Shape, seed: int) -> Iterator[tuple[str, Partial]]:
         yield f"holes, {share:.0%}", holes(shape.mesh, share=share, seed=seed)
 
 
-def error(one: Shape, other: Shape, part: Partial, model: str) -> tuple[float, float]:
-    """Mean error of the map of a part, and the probability that it is given."""
+def error(one: Shape, other: Shape, part: Partial, model: str) -> tuple[float, bool]:
+    """Mean error of the map of a part, and whether it is called doubtful."""
     number = np.full(one.mesh.n_vertices + 1, -1)
     number[part.vertex_map] = np.arange(len(part.vertex_map))
     here, there = number[np.asarray(one.points)], np.asarray(other.points)
@@ -47,7 +47,7 @@ def error(one: Shape, other: Shape, part: Partial, model: str) -> tuple[float, f
     found = match(scaled, other.mesh, partial=True, model=model)
     images = other.mesh.vertices[found.map_12[here[known]]]
     apart = np.linalg.norm(images - other.mesh.vertices[there[known]], axis=1)
-    return 100.0 * float(apart.mean()) / unit, found.verdict.probability
+    return 100.0 * float(apart.mean()) / unit, found.verdict.doubtful
 
 
 def measure(
@@ -55,7 +55,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     """A row for each kind of part and each model."""
     sample = choose_sample(collection, names, pairs, seed=seed)
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    found: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     start = time.perf_counter()
     for a, b in (pair for pair in sample.pairs if pair[0] != pair[1]):
         one, other = collection.load(a), collection.load(b)
@@ -65,7 +65,7 @@ def measure(
     print(f"{time.perf_counter() - start:.0f} s")
     rows = []
     for (kind, model), measured in found.items():
-        errors, chances = np.array(measured).T
+        errors, doubted = np.array(measured).T
         failed = errors > FAILED
         rows.append(
             {
@@ -75,8 +75,8 @@ def measure(
                 "mean": float(errors.mean()),
                 "median": float(np.median(errors)),
                 "failed, %": 100.0 * float(failed.mean()),
-                "failed that are doubted": int((chances[failed] < 0.5).sum()),
-                "others doubted": int((chances[~failed] < 0.5).sum()),
+                "failed that are doubted": int(doubted[failed].sum()),
+                "others doubted": int(doubted[~failed].sum()),
             }
         )
     return rows
