@@ -14,6 +14,7 @@ from typing import Any
 HEADS = (
     *("set", "pairs", "mean, literature", "mean, strict", "median", "AUC", "failed, %"),
     *("mean without failed", "coverage, %", "Dirichlet", "bijectivity"),
+    *("failed that are doubted, %", "others doubted, %"),
 )
 
 
@@ -27,7 +28,7 @@ def row(results: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         name += f", {summary['variant']}"
     edges, strict = summary["literature"], summary["strict"]
     if strict is None:
-        return [name, "0", *["-"] * 9]
+        return [name, "0", *["-"] * (len(HEADS) - 2)]
     own = edges["pairs"] - strict["pairs"]
     spread = "" if strict["half_width"] is None else f" ± {strict['half_width']:.2f}"
     return [
@@ -37,11 +38,13 @@ def row(results: dict[str, Any], summary: dict[str, Any]) -> list[str]:
         f"{strict['mean']:.2f}{spread}",
         cell(strict["median"]),
         cell(strict["auc"], digits=3),
-        cell(strict["failed_share"], 100.0, 0),
+        cell(strict["failed_share"], 100.0, 1),
         cell(strict["mean_without_failed"]),
         cell(summary["coverage"], 100.0, 0),
         cell(summary["dirichlet"]),
         cell(summary["bijectivity"], 100.0),
+        cell(summary["doubted_failed"], 100.0, 0),
+        cell(summary["doubted_right"], 100.0, 1),
     ]
 
 
