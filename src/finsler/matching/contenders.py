@@ -28,6 +28,8 @@ _TRIED, _SURE, _CLEAR = 4, 0.975, 0.9
 _ALONE = 0.992
 # Share of the squares of features that is left out with the directions in which they vary little.
 _LEFT_OUT = 1e-3
+# Changes of distances in √area below this count the same when maps are weighed against each other.
+_LEAST_CHANGE = 0.005
 # Maps whose images are nearer to each other in the mean, in √area, are the same.
 _SAME = 0.05
 
@@ -57,9 +59,9 @@ def contenders(
     """The best map and so many others that differ from it.
 
     Candidates are refined in the order of their energy until one is very probably right, at most
-    four of them unless more alternatives are asked for; the most probable one is the best. With a
-    model, the best of its own candidates comes first; others are looked for unless that is beyond
-    doubt, or where alternatives are asked for.
+    four of them unless more alternatives are asked for; the best is that of the largest odds for
+    how much it changes distances. With a model, the best of its own candidates comes first; others
+    are looked for unless that is beyond doubt, or where alternatives are asked for.
     """
     features = principal_features(first.histograms, second.histograms, _FEATURES)
     first, second = in_few_directions(first, second)
@@ -108,17 +110,31 @@ def in_few_directions(
 
 def _against_each_other(different: list[Contender]) -> list[Contender]:
     """Maps with verdicts that know of each other: at most one of several can be right."""
-    odds = np.array([contender.verdict.odds for contender in different])
+    standings = np.array([_standing(contender.verdict) for contender in different])
+    others = standings.sum() - standings
     return [
-        replace(each, verdict=replace(each.verdict, rivals=float(odds.sum() - own)))
-        for each, own in zip(different, odds, strict=True)
+        replace(each, verdict=replace(each.verdict, rivals=float(other * _change(each.verdict))))
+        for each, other in zip(different, others, strict=True)
     ]
 
 
+def _standing(verdict: Verdict) -> float:
+    """Odds among maps of one pair: of two, that with half the change of distances has twice these.
+
+    How far distances change says little of a map by itself, as bodies differ; of maps between the
+    same two bodies the one that changes them less is to be preferred.
+    """
+    return verdict.odds / _change(verdict)
+
+
+def _change(verdict: Verdict) -> float:
+    return max(verdict.distance_change, _LEAST_CHANGE)
+
+
 def _different(refined: list[Contender], second: DescribedSurface) -> list[Contender]:
-    """The maps that differ, the most probable first."""
+    """The maps that differ, the best first."""
     kept: list[Contender] = []
-    for contender in sorted(refined, key=lambda each: -each.verdict.probability):
+    for contender in sorted(refined, key=lambda each: -_standing(each.verdict)):
         if not any(_same(contender, other, second) for other in kept):
             kept.append(contender)
     return kept

@@ -54,7 +54,8 @@ class Verdict:
         Share of the surface that arrives more than 0.3 √area from where the model would send it,
         of the worse direction; NaN where no model was asked.
     rivals : float
-        Sum of the odds of the different maps that were compared with this one.
+        Sum of the odds of the different maps that were compared with this one, each times how much
+        more this one changes distances.
     """
 
     distance_change: float
