@@ -1,12 +1,15 @@
 """Which candidates are looked at, and parts that are matched with the model."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import finsler
 from finsler.data import cut, synthetic_collection
-from finsler.matching import contenders, describe
+from finsler.matching import Verdict, contenders, describe
 from finsler.matching.candidates import EFFORTS, candidates
+from finsler.matching.points import Refined
 from finsler.matching.summaries import principal_features
 from finsler.mesh import surface_area
 
@@ -65,3 +68,16 @@ def test_part_of_an_animal_needs_the_model(animals, model):
     apart = other.mesh.vertices[found.map_12[here[known]]] - other.mesh.vertices[there[known]]
     error = np.linalg.norm(apart, axis=1).mean() / np.sqrt(surface_area(other.mesh))
     assert (error < 0.06) == (model == "box")
+
+
+def test_of_two_maps_the_one_that_changes_distances_less_is_better():
+    refined = Refined(np.zeros(3, np.int64), np.eye(2), np.zeros(3, np.int64))
+    said = [Verdict(change, 0.0, 1.0, features=0.01, elsewhere=0.0) for change in (0.08, 0.02)]
+    far, near = (contenders.Contender(refined, each) for each in said)
+    weighed = contenders._against_each_other([far, near])
+    ratio = 4.0
+    assert weighed[0].verdict.rivals == pytest.approx(ratio * near.verdict.odds)
+    assert weighed[1].verdict.rivals == pytest.approx(far.verdict.odds / ratio)
+    assert weighed[1].verdict.probability > 0.7 > weighed[0].verdict.probability
+    surface = SimpleNamespace(mesh=finsler.primitives.sphere(2))
+    assert contenders._different([far, near], surface) == [near]
