@@ -23,6 +23,7 @@ from finsler import TriMesh
 from finsler.data import open_collection
 from finsler.evaluation.benchmark.measuring import choose_sample
 from finsler.evaluation.maps import score_map
+from finsler.mesh import edges
 from finsler.typing import FloatArray, IntArray
 
 LEFT_OUT = 0.1
@@ -30,9 +31,9 @@ LEFT_OUT = 0.1
 
 def links(mesh: TriMesh) -> sparse.csr_array:
     """1 where two vertices share an edge, (n, n)."""
-    i, j = np.concatenate([mesh.faces[:, [a, b]] for a, b in ((0, 1), (1, 2), (2, 0))]).T
+    i, j = edges(mesh).vertices.T
     ones = sparse.csr_array((np.ones(len(i)), (i, j)), (mesh.n_vertices,) * 2)
-    return sparse.csr_array(((ones + ones.T) > 0).astype(np.float64))
+    return sparse.csr_array(ones + ones.T)
 
 
 def errors(first: TriMesh, second: TriMesh, truth: IntArray, seed: int) -> FloatArray:

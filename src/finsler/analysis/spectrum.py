@@ -153,7 +153,7 @@ def spectrum(
     """
     require_seed(seed)
     require_positive(tolerance, "tolerance")
-    _require_pencil(laplacian, k, mass)
+    require_pencil(laplacian, k, mass)
     name = choose("spectrum", len(laplacian.mass), solver, k=k)
     solve = functools.partial(_solved, solver=name, tolerance=tolerance, seed=seed)
     return spectrum_by(solve, laplacian, k, mass=mass, name=name)
@@ -167,8 +167,10 @@ def spectrum_by(
     mass: sparse.csr_array | None = None,
     name: str,
 ) -> Spectrum:
-    """The spectrum from a solver of that name, which is asked for one component at a time."""
-    _require_pencil(laplacian, k, mass)
+    """The spectrum from a solver of that name, which is asked for one component at a time.
+
+    The operands are those that `require_pencil` lets pass.
+    """
     masses = sparse.csr_array(sparse.diags_array(laplacian.mass) if mass is None else mass)
     stiffness, used = laplacian.stiffness, laplacian.mass if mass is None else masses
     # A unit of area near that of the mesh, and a power of 4, so that no digit changes.
@@ -183,7 +185,7 @@ def spectrum_by(
     return Spectrum(values, vectors, used, residuals, name)
 
 
-def _require_pencil(laplacian: Laplacian, k: int, mass: sparse.csr_array | None) -> None:
+def require_pencil(laplacian: Laplacian, k: int, mass: sparse.csr_array | None = None) -> None:
     """Raise unless W and S have k eigenpairs."""
     n, stiffness = len(laplacian.mass), laplacian.stiffness
     if not 1 <= k <= n:

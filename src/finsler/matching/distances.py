@@ -18,7 +18,7 @@ _POINTS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceDistances:
+class HeatDistances:
     """Distances on a mesh by the heat method, in its own unit."""
 
     mesh: TriMesh

@@ -12,7 +12,7 @@ from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.directed import FUNCTIONS
 from finsler.descriptors.learned import RADIUS, FeatureModels, shot_twice, two_histograms
 from finsler.errors import InputError
-from finsler.matching.distances import SurfaceDistances
+from finsler.matching.distances import HeatDistances
 from finsler.matching.summaries import (
     Histograms,
     Signatures,
@@ -73,9 +73,9 @@ class DescribedSurface:
         return np.asarray(self.spectrum.mass)
 
     @cached_property
-    def distances(self) -> SurfaceDistances:
+    def distances(self) -> HeatDistances:
         """Along the surface."""
-        return SurfaceDistances(self.mesh)
+        return HeatDistances(self.mesh)
 
 
 def comparable(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finsler.matching.distances import SurfaceDistances
+from finsler.matching.distances import HeatDistances
 from finsler.matching.quality import Matrix, distance_change, orientation_share
 from finsler.mesh.arguments import takes_meshes
 from finsler.mesh.summary import one_line
@@ -27,7 +27,7 @@ LARGEST_ELSEWHERE = 0.05
 # features and of the share elsewhere.
 _WEIGHTS = (5.8, -2.0, -10.0, -8.0, -6.7, -5.7), (3.3, -4.1, -62.0, -32.0, 0.0, 0.0)
 # Maps less probable than this are doubtful, with a model and without: of right ones between
-# synthetic shapes 1 in 200 is, and 1 in 20.
+# synthetic shapes 1 in 80 is, and 1 in 30.
 _DOUBTFUL = 0.8, 0.5
 # Shares torn beyond this count the same.
 _MOST_TORN = 0.1
@@ -155,13 +155,13 @@ def verdict(
         path may leave the part.
     """
     return measured_verdict(
-        SurfaceDistances(mesh_1), SurfaceDistances(mesh_2), map_12, map_21, partial=partial
+        HeatDistances(mesh_1), HeatDistances(mesh_2), map_12, map_21, partial=partial
     )
 
 
 def measured_verdict(
-    one: SurfaceDistances,
-    other: SurfaceDistances,
+    one: HeatDistances,
+    other: HeatDistances,
     map_12: IntArray,
     map_21: IntArray,
     *,
@@ -182,8 +182,8 @@ def measured_verdict(
 
 
 def _distances(
-    source: SurfaceDistances,
-    target: SurfaceDistances,
+    source: HeatDistances,
+    target: HeatDistances,
     vertex_map: IntArray,
     unit_1: float,
     unit_2: float,

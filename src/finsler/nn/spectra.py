@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from finsler.analysis.spectrum import EigenPairs, Spectrum, spectrum_by
+from finsler.analysis.spectrum import EigenPairs, Spectrum, require_pencil, spectrum_by
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.arguments import checked, require_positive, require_seed
 from finsler.operator.laplacian import Laplacian
@@ -66,6 +66,7 @@ def spectrum_torch(
     """
     require_positive(tolerance, "tolerance")
     require_seed(seed)
+    require_pencil(laplacian, k)
     place = torch.device(device)
     solve = functools.partial(_pairs, device=place, tolerance=tolerance, seed=seed)
     return spectrum_by(solve, laplacian, k, name="dense")
