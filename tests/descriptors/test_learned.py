@@ -7,7 +7,7 @@ import finsler
 from finsler.data import synthetic_collection
 from finsler.data.sets.creature import make_creature
 from finsler.descriptors import vertex_features
-from finsler.descriptors.directed import DirectedDomain, intrinsic_inputs
+from finsler.descriptors.directed import DirectedDomain, border_inputs, intrinsic_inputs
 from finsler.descriptors.learned import (
     FeatureModel,
     _clustered,
@@ -82,6 +82,30 @@ def test_network_in_torch_gives_the_same(mesh):
     with torch.no_grad():
         expected = network(given, domain).numpy()
     assert np.allclose(model.features(unit.mesh, pairs, histograms), expected, atol=2e-4)
+
+
+def test_border_fades_with_the_distance_from_it():
+    # A square whose left half is cut off: the border is known exactly.
+    side = 20
+    x, y = np.meshgrid(np.linspace(0, 1, side), np.linspace(0, 1, side), indexing="ij")
+    corner = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).ravel()
+    faces = np.concatenate(
+        [
+            np.stack([corner, corner + side, corner + side + 1], 1),
+            np.stack([corner, corner + side + 1, corner + 1], 1),
+        ]
+    )
+    mesh = finsler.TriMesh(np.stack([x, y, 0.0 * x], -1).reshape(-1, 3), faces)
+    domain = DirectedDomain.of(mesh, finsler.spectrum(finsler.lbo(mesh), 60))
+    found = border_inputs(mesh.vertices, domain)
+    apart = np.minimum(np.minimum(x, 1 - x), np.minimum(y, 1 - y)).ravel()
+    assert np.allclose(found, np.exp(-apart[:, None] / [0.05, 0.15]), atol=1e-6)
+
+
+def test_no_border(mesh):
+    unit = UnitSurface.of(mesh, fill=True).mesh
+    domain = DirectedDomain.of(unit, finsler.spectrum(finsler.lbo(unit), 60))
+    assert not border_inputs(unit.vertices, domain).any()
 
 
 def test_card_says_what_the_model_is():

@@ -1,5 +1,6 @@
 """The network of the model in the box: its layers, its loss, and its training."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -73,11 +74,14 @@ def test_bad_sizes(channels, blocks):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with four shapes of each species."""
+    """A folder with four shapes of each species, and a part of each of them."""
     folder = tmp_path_factory.mktemp("box")
     for kind in box_shapes.SPECIES:
-        paths = box_shapes.make_shapes(folder / "shapes", kind, 4, box_shapes.Workers(jobs=1))
-        assert len(paths) == 4
+        for kept in ("shapes", "parts"):
+            paths = box_shapes.make_shapes(
+                folder / kept, kind, 4, box_shapes.Workers(jobs=1), parts=kept == "parts"
+            )
+            assert len(paths) == 4
     return folder
 
 
@@ -89,8 +93,9 @@ CONFIG = box.BoxConfig(
 def run(folder, made, steps):
     """A training that stops after so many of its steps."""
     folder.mkdir(exist_ok=True)
-    if not (folder / "shapes").exists():
-        (folder / "shapes").symlink_to(made / "shapes")
+    for kept in ("shapes", "parts"):
+        if not (folder / kept).exists():
+            (folder / kept).symlink_to(made / kept)
     training = box.BoxTraining(folder, CONFIG)
     while training.step < steps:
         training._take_step()
@@ -104,6 +109,31 @@ def test_shapes_are_made_once_and_in_the_order_of_their_numbers(made):
     assert before == {path: path.stat().st_mtime_ns for path in (made / "shapes").iterdir()}
     names = [path.stem for path in box_shapes.kept_shapes(made / "shapes", "animal")]
     assert names == sorted(names) and len(names) == 4
+
+
+def test_what_parts_are_made_of_is_cut_every_time(made):
+    def shares(kept):
+        paths = box_shapes.kept_shapes(made / kept, "person")
+        return np.array([float(np.load(path)["share"]) for path in paths])
+
+    assert (shares("parts") < 0.95).all() and not np.allclose(shares("parts"), shares("shapes"))
+
+
+def test_only_the_network_of_parts_is_told_of_borders(tmp_path, made):
+    inputs = {}
+    for parts in (False, True):
+        (tmp_path / f"{parts}").mkdir()
+        for kept in ("shapes", "parts"):
+            (tmp_path / f"{parts}" / kept).symlink_to(made / kept)
+        config = dataclasses.replace(CONFIG, parts=parts)
+        training = box.BoxTraining(tmp_path / f"{parts}", config)
+        known = {shape.part for shapes in training.seen.values() for shape in shapes}
+        assert known == ({False, True} if parts else {False})
+        inputs[parts] = training.network.first.in_features
+        model = training.export(tmp_path / f"{parts}.npz", {"version": "t", "parts": parts})
+        assert model.reads_border == parts
+        assert FeatureModel.read(tmp_path / f"{parts}.npz").reads_border == parts
+    assert inputs[True] == inputs[False] + 2
 
 
 def test_parts_keep_points_and_share():

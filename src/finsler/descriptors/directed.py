@@ -6,8 +6,9 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
 
 from finsler.analysis.gps import gps
 from finsler.analysis.spectrum import Spectrum
@@ -30,8 +31,11 @@ _SIGMA = 0.3
 _TIMES = np.geomspace(1e-3, 3e-2, 6)
 # Unit of length of derivatives, in √area.
 LENGTH = 0.1
-# Numbers at a vertex that do not come from histograms.
+# Distances from a border, in √area, within which it shows.
+_FADING = (0.05, 0.15)
+# Numbers at a vertex that do not come from histograms, and those that tell of a border.
 INTRINSIC = len(_ENERGIES) + 2 * len(_TIMES)
+BORDER = len(_FADING)
 
 
 @one_line("eigenvalues", "strength")
@@ -107,6 +111,25 @@ def intrinsic_inputs(mesh: TriMesh, spectrum: Spectrum) -> NDArray[np.float32]:
         step = (pairs.eigenvectors @ kept - mesh.vertices) / np.sqrt(time)
         moved += [np.einsum("ni,ni->n", step, normals), np.linalg.norm(step, axis=1)]
     return np.column_stack([waves, *moved]).astype(np.float32)
+
+
+def border_inputs(vertices: ArrayLike, domain: DirectedDomain) -> NDArray[np.float32]:
+    """How near the border of a surface is, (n, 2): e^(−d/0.05) and e^(−d/0.15), d along edges.
+
+    An edge of the border is one whose ends have fewer than two neighbours in common. Where there is
+    none, all is 0.
+    """
+    points, n = np.asarray(vertices, dtype=np.float64), len(domain.mass)
+    pairs = (domain.rows, domain.columns)
+    graph = sparse.csr_array((np.ones(len(domain.rows)), pairs), (n, n))
+    common = np.asarray((graph @ graph)[pairs]).ravel()
+    border = np.unique(domain.rows[common < 2.0])
+    if len(border) == 0:
+        return np.zeros((n, BORDER), np.float32)
+    lengths = np.linalg.norm(points[domain.rows] - points[domain.columns], axis=1)
+    edges = sparse.csr_array((lengths, pairs), (n, n))
+    apart = dijkstra(edges, indices=border, min_only=True)
+    return np.exp(-apart[:, None] / np.array(_FADING)).astype(np.float32)
 
 
 def _outward(mesh: TriMesh, spectrum: Spectrum) -> FloatArray:

@@ -22,10 +22,12 @@ from scipy.spatial import cKDTree
 
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.directed import (
+    BORDER,
     FUNCTIONS,
     INTRINSIC,
     LENGTH,
     DirectedDomain,
+    border_inputs,
     intrinsic_inputs,
 )
 from finsler.descriptors.shot import shot
@@ -90,6 +92,15 @@ class FeatureModel:
         return bool(self.card.get("parts", False))
 
     @property
+    def reads_border(self) -> bool:
+        """Whether it is told how near the border is."""
+        return self._inputs == INTRINSIC + self.axes.shape[1] + BORDER
+
+    @property
+    def _inputs(self) -> int:
+        return int(self.weights["first.weight"].shape[1])
+
+    @property
     def size(self) -> int:
         """Features at a vertex."""
         return len(self.weights["last.bias"])
@@ -118,7 +129,7 @@ class FeatureModel:
                 card=json.loads(str(arrays["card"])),
                 **parts,
             )
-            fits = model.weights["first.weight"].shape[1] == INTRINSIC + model.axes.shape[1]
+            fits = model.reads_border or model._inputs == INTRINSIC + model.axes.shape[1]
             complete = bool(model.version) and model.size > 0 and model.blocks > 0
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise InputError(f"{path}: this is not a model that `make model` has built") from error
@@ -141,8 +152,10 @@ class FeatureModel:
         `spectrum` is that of its LBO; `histograms` (n, 704) is that of `two_histograms`.
         """
         read = (histograms - self.middle) @ (self.axes / self.scale)
-        inputs = np.hstack([intrinsic_inputs(mesh, spectrum), read])
         domain = DirectedDomain.of(mesh, spectrum)
+        inputs = np.hstack([intrinsic_inputs(mesh, spectrum), read])
+        if self.reads_border:
+            inputs = np.hstack([inputs, border_inputs(mesh.vertices, domain)])
         derivative = domain.derivative()
         x = self._linear("first", inputs)
         for number in range(self.blocks):

@@ -90,8 +90,12 @@ class AnisotropicChebConv(nn.Module):
                 f"features must be ({operators.n}, {channels}) here, not {tuple(x.shape)}"
             )
         stored = x.dtype if self.storage is None else self.storage
+        if x.device.type == "cpu" and stored == torch.bfloat16:
+            # Mixed precision there is for products only.
+            x, stored = x.float(), torch.float32
         if channels >= out:
-            sums = clenshaw(self._terms(x.to(stored)), operators, backend=self.backend)
+            terms = self._terms(x.to(stored)).to(stored)
+            sums = clenshaw(terms, operators, backend=self.backend)
         else:
             z = chebyshev(x, operators, order, backend=self.backend, dtype=stored)
             weight = self.weight.to(stored).permute(1, 2, 0, 3).reshape(-1, out)

@@ -1,8 +1,8 @@
-"""Cross entropy over the vertices of a reference shape, on an accelerator without the logits.
+"""Cross entropy over the vertices of a reference shape, with its gradient in place of the logits.
 
-A step's largest array are its logits, n × classes. On CUDA devices they are written once, turned
-into their own gradient in place, and multiplied twice; the number of classes is rounded up to a
-multiple of 8 there, without which matrix products run at a third of their speed.
+A step's largest array are its logits, n × classes. They are written once, turned into their own
+gradient in place, and multiplied twice. On CUDA devices the number of classes is rounded up to a
+multiple of 8, without which matrix products run at a third of their speed.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def classification_loss(
         weights = hidden.new_full((len(labels),), 1.0 / max(len(labels), 1))
     stored = hidden.dtype if dtype is None else dtype
     arguments = (hidden, classifier.weight, classifier.bias, labels, weights)
-    fits = len(classifier.weight) <= _MOST_CLASSES
-    if hidden.is_cuda and hidden.dtype == torch.float32 and fits:
+    fits = not hidden.is_cuda or len(classifier.weight) <= _MOST_CLASSES
+    if hidden.device.type in ("cpu", "cuda") and hidden.dtype == torch.float32 and fits:
         parts = tuple(sizes or [len(hidden)]) if softmax == "both" else ()
         return cast(Tensor, cast(Any, _Fused).apply(*arguments, label_smoothing, stored, parts))
     logits = nn.functional.linear(*(array.to(stored) for array in arguments[:3])).to(hidden.dtype)
@@ -103,17 +103,24 @@ class _Fused(torch.autograd.Function):
         dtype: torch.dtype,
         sizes: tuple[int, ...],
     ) -> Tensor:
-        from finsler.nn import _triton
+        kernels: Any
+        if hidden.is_cuda:
+            from finsler.nn import _triton as kernels
+        else:
+            from finsler.nn import _compiled_loss as kernels
 
         classes = len(weight)
-        more = -classes % _MULTIPLE
+        more = -classes % _MULTIPLE if hidden.is_cuda else 0
         padded = nn.functional.pad(weight.to(dtype), (0, 0, 0, more))
         narrow = hidden.to(dtype)
         logits = torch.addmm(nn.functional.pad(bias.to(dtype), (0, more)), narrow, padded.T)
+        if not hidden.is_cuda:
+            logits = logits.float()
         if sizes:
-            each = _triton.two_way_(logits, labels, share, classes, smoothing, sizes)
+            each = kernels.two_way_(logits, labels, share, classes, smoothing, sizes)
         else:
-            each = _triton.cross_entropy_(logits, labels, share, classes, smoothing)
+            each = kernels.cross_entropy_(logits, labels, share, classes, smoothing)
+        logits = logits.to(dtype)
         ctx.save_for_backward(
             (logits @ padded).to(hidden.dtype),
             (logits.T @ narrow)[:classes].to(weight.dtype),

@@ -300,6 +300,20 @@ def test_no_device(store, tmp_path):
         train(store, tmp_path, dataclasses.replace(TINY, device="cuda"))
 
 
-def test_mixed_precision_needs_cuda(store, tmp_path):
-    with pytest.raises(InputError, match='precision "bf16" needs cuda'):
-        train(store, tmp_path, dataclasses.replace(TINY, precision="bf16"))
+def test_mixed_precision_needs_a_processor_that_knows_it(store, tmp_path, monkeypatch):
+    monkeypatch.setattr("finsler.nn.training.loop.has_bf16", lambda: False)
+    with pytest.raises(InputError, match='precision "bf16" needs cuda or a processor'):
+        train(store, tmp_path, dataclasses.replace(TINY, precision="bf16", device="cpu"))
+
+
+@pytest.mark.parametrize("model", ["chebyshev", "small"])
+def test_mixed_precision_on_a_processor_is_close(store, tmp_path, monkeypatch, model):
+    # Slow where the processor does not know it, but the same numbers.
+    monkeypatch.setattr("finsler.nn.training.loop.has_bf16", lambda: True)
+    losses = {}
+    for precision in ("float32", "bf16"):
+        config = dataclasses.replace(TINY, precision=precision, device="cpu", model=model)
+        _, about = train(store, tmp_path / precision, config)
+        losses[precision] = about.history[0]["loss"]
+    assert losses["bf16"] != losses["float32"]
+    assert losses["bf16"] == pytest.approx(losses["float32"], rel=0.02)

@@ -11,7 +11,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from finsler.compute.cluster import Workers
-from finsler.descriptors.directed import INTRINSIC
+from finsler.descriptors.directed import BORDER, INTRINSIC
 from finsler.descriptors.learned import FeatureModel
 from finsler.nn.maps.directed_net import DirectedNet, contrastive_loss
 from finsler.nn.training.box_shapes import (
@@ -50,6 +50,8 @@ class BoxConfig:
     ----------
     shapes, held_out : int
         Of each species, and how many of them, the first ones, only measure.
+    cut : int
+        Parts of shapes of each species, besides, that the network of parts learns from.
     channels, blocks, features, histogram : int
         Of the network: width, blocks, numbers that it finds at a vertex, and directions of the
         histograms that it reads.
@@ -64,12 +66,13 @@ class BoxConfig:
     half : bool
         Compute linear layers in bfloat16: twice as fast on processors that know it.
     parts : bool
-        Learn from parts of shapes too, not only from whole ones.
+        Learn from parts of shapes too, not only from whole ones, and be told where borders are.
     seed : int
     """
 
     shapes: int = 1400
     held_out: int = 40
+    cut: int = 800
     channels: int = 96
     blocks: int = 4
     features: int = 128
@@ -98,7 +101,7 @@ class BoxTraining:
     Parameters
     ----------
     folder : Path
-        Holds `shapes` and the checkpoint.
+        Holds `shapes`, `parts` and the checkpoint.
     config : BoxConfig
     """
 
@@ -107,20 +110,18 @@ class BoxTraining:
         paths = {kind: kept_shapes(folder / "shapes", kind) for kind in SPECIES}
         few = [path for kind in SPECIES for path in paths[kind][:60]]
         self.axes = HistogramAxes.of(sample_histograms(few), config.histogram)
-        held = config.held_out
-        self.seen = {
-            kind: [
-                shape
-                for shape in load_shapes(paths[kind][held:], self.axes)
-                if config.parts or not shape.part
-            ]
-            for kind in SPECIES
-        }
-        self.unseen = {kind: list(load_shapes(paths[kind][:held], self.axes)) for kind in SPECIES}
+        self.seen, self.unseen = {}, {}
+        for kind in SPECIES:
+            cut = kept_shapes(folder / "parts", kind)[: config.cut] if config.parts else []
+            held = config.held_out
+            learned = load_shapes([*paths[kind][held:], *cut[held:]], self.axes, config.parts)
+            self.seen[kind] = [shape for shape in learned if config.parts or not shape.part]
+            measured = load_shapes([*paths[kind][:held], *cut[:held]], self.axes, config.parts)
+            self.unseen[kind] = list(measured)
         self.reference = {kind: reference_points(kind) for kind in SPECIES}
         torch.manual_seed(config.seed)
         self.network = DirectedNet(
-            INTRINSIC + config.histogram,
+            INTRINSIC + config.histogram + (BORDER if config.parts else 0),
             config.features,
             channels=config.channels,
             blocks=config.blocks,
@@ -181,10 +182,12 @@ class BoxTraining:
 
     def _disturbed(self, shape: BoxShape, rng: np.random.Generator) -> Tensor:
         """The inputs with noise, some without their histograms or signatures."""
-        inputs = shape.inputs + self.config.noise * torch.randn_like(shape.inputs)
+        inputs = shape.inputs.clone()
+        known = INTRINSIC + self.config.histogram
+        inputs[:, :known] += self.config.noise * torch.randn_like(inputs[:, :known])
         chance = rng.random()
         if chance < self.config.drop:
-            inputs[:, INTRINSIC:] = 0.0
+            inputs[:, INTRINSIC : INTRINSIC + self.config.histogram] = 0.0
         elif chance < 1.5 * self.config.drop:
             inputs[:, :_WAVES] = 0.0
         return inputs
@@ -200,7 +203,7 @@ class BoxTraining:
             parts = [i for i, shape in enumerate(shapes) if shape.part]
             pairs = {
                 kind: list(pairwise([*whole, whole[0]])),
-                f"parts of {kind}s": list(zip(parts, whole, strict=False)),
+                f"parts of {kind}s": list(zip(parts, cycle(whole), strict=False)),
             }
             for name, some in pairs.items():
                 if not some:
@@ -294,6 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", type=Path, help="folder in which model.npz and model_parts.npz go")
     parser.add_argument("--steps", type=int, default=BoxConfig.steps)
     parser.add_argument("--shapes", type=int, default=BoxConfig.shapes)
+    parser.add_argument("--cut", type=int, default=BoxConfig.cut, help="parts of each species")
     parser.add_argument("--threads", type=int, default=0, help="of torch; 0 for its own choice")
     parser.add_argument("--only", choices=("whole", "parts"), help="train this network alone")
     parser.add_argument("--version", default="5")
@@ -302,9 +306,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         torch.set_num_threads(given.threads)
     for kind in SPECIES:
         made = make_shapes(given.folder / "shapes", kind, given.shapes, Workers())
-        print(f"{len(made)} shapes of species {kind}", flush=True)
+        cut = make_shapes(given.folder / "parts", kind, given.cut, Workers(), parts=True)
+        print(f"{len(made)} shapes of species {kind}, {len(cut)} parts", flush=True)
     for parts in {"whole": (False,), "parts": (True,)}.get(given.only, (False, True)):
-        config = BoxConfig(steps=given.steps, shapes=given.shapes, parts=parts)
+        config = BoxConfig(steps=given.steps, shapes=given.shapes, cut=given.cut, parts=parts)
         training = BoxTraining(given.folder, config)
         training.train(notify=lambda sentence: print(sentence, flush=True))
         card = model_card(given.version, config, training.measure())

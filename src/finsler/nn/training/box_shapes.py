@@ -20,7 +20,12 @@ from finsler.data.collection import Shape
 from finsler.data.partial import Partial, cut, holes
 from finsler.data.sets.creature import make_creature
 from finsler.data.sets.synthetic import REFERENCE, synthetic_collection
-from finsler.descriptors.directed import FUNCTIONS, DirectedDomain, intrinsic_inputs
+from finsler.descriptors.directed import (
+    FUNCTIONS,
+    DirectedDomain,
+    border_inputs,
+    intrinsic_inputs,
+)
 from finsler.descriptors.learned import two_histograms
 from finsler.errors import ConvergenceError, InputError
 from finsler.mesh.measures import surface_area
@@ -48,6 +53,7 @@ class BoxShape:
     Attributes
     ----------
     inputs : (n, c)
+        Numbers of no histogram, those of histograms, and how near the border is.
     domain : DirectedTensors
     points : (p,)
         Vertex at each point of the reference, −1 where it is missing.
@@ -88,14 +94,15 @@ def make_shapes(
     count: int,
     workers: Workers | None = None,
     *,
+    parts: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> list[Path]:
     """Make and describe so many shapes of a species, unless that was done; their files.
 
-    A shape for which no pose is found is left out.
+    A shape for which no pose is found is left out. With `parts` a part is kept of every shape.
     """
     names = synthetic_collection(species, **_collection(count)).train
-    tasks = ((name, (folder / f"{name}.npz", species, count, name)) for name in names)
+    tasks = ((name, (folder / f"{name}.npz", species, count, name, parts)) for name in names)
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for done in run(_make_shape, tasks, workers):
@@ -115,15 +122,21 @@ def _collection(count: int) -> dict[str, int]:
     return {"train": count, "test": 0, "poses": _POSES, "vertices": _VERTICES, "seed": _SEED}
 
 
-def _make_shape(path: Path, species: str, count: int, name: str) -> None:
+def _make_shape(path: Path, species: str, count: int, name: str, parts: bool) -> None:
     about = {"box shape": _VERSION, "name": name, **_collection(0)}
-    compute = functools.partial(_describe_shape, species, count, name)
+    if parts:
+        about["parts"] = 1
+    compute = functools.partial(_describe_shape, species, count, name, parts)
     ensure_result(path, content_key(about, ()), about, _ARRAYS, lambda: (compute(), []))
 
 
-def _describe_shape(species: str, count: int, name: str) -> dict[str, NDArray[np.generic]]:
+def _describe_shape(
+    species: str, count: int, name: str, parts: bool
+) -> dict[str, NDArray[np.generic]]:
     whole = synthetic_collection(species, **_collection(count)).load(name)
-    shape, share = part_of(whole, np.random.default_rng([_SEED, zlib.crc32(name.encode())]))
+    # The parts of shapes of which there is a part already are others.
+    rng = np.random.default_rng([_SEED, zlib.crc32(name.encode()), *([1] if parts else [])])
+    shape, share = part_of(whole, rng, often=1.0 if parts else _PARTS)
     area = surface_area(shape.mesh) / share if share < 1.0 else None
     unit = UnitSurface.of(shape.mesh, area)
     pairs = spectrum(lbo(unit.mesh), min(FUNCTIONS, unit.mesh.n_vertices // 3))
@@ -139,16 +152,18 @@ def _describe_shape(species: str, count: int, name: str) -> dict[str, NDArray[np
     }
 
 
-def part_of(whole: Shape, rng: np.random.Generator) -> tuple[Shape, float]:
+def part_of(
+    whole: Shape, rng: np.random.Generator, *, often: float = _PARTS
+) -> tuple[Shape, float]:
     """A part of some shapes, of others the whole, and the share of the area that is left.
 
-    One in five loses what a plane cuts off, or what several discs eat away.
+    As often as asked, by default one in five loses what a plane cuts off or several discs eat away.
     """
     chance, share, seed = rng.random(), rng.uniform(*_SHARES), int(rng.integers(2**31))
-    if chance >= _PARTS:
+    if chance >= often:
         return whole, 1.0
     try:
-        if chance < 0.5 * _PARTS:
+        if chance < 0.5 * often:
             part = cut(whole.mesh, share=share, seed=seed)
         else:
             part = holes(whole.mesh, share=share, seed=seed, seeds=int(rng.integers(3, 16)))
@@ -177,14 +192,17 @@ def sample_histograms(paths: list[Path], rows: int = 300) -> NDArray[np.float32]
     return np.concatenate(chosen)
 
 
-def load_shapes(paths: list[Path], axes: HistogramAxes) -> Iterator[BoxShape]:
-    """The shapes of files as tensors."""
+def load_shapes(paths: list[Path], axes: HistogramAxes, border: bool) -> Iterator[BoxShape]:
+    """The shapes of files as tensors; `border` tells whether their inputs tell of borders."""
     for path in paths:
         with np.load(path) as arrays:
             domain = DirectedDomain(*(arrays[part] for part in _DOMAIN))
             read = (arrays["histograms"] - axes.middle) @ (axes.axes / axes.scale)
+            inputs = [arrays["inputs"], read]
+            if border:
+                inputs.append(border_inputs(arrays["vertices"], domain))
             yield BoxShape(
-                torch.from_numpy(np.hstack([arrays["inputs"], read]).astype(np.float32)),
+                torch.from_numpy(np.hstack(inputs).astype(np.float32)),
                 DirectedTensors.of(domain),
                 torch.from_numpy(arrays["points"]),
                 torch.from_numpy(arrays["vertices"]),

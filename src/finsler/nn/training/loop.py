@@ -26,7 +26,13 @@ from finsler.nn.training.models import outline, require_memory
 from finsler.nn.training.plan import epoch_batches, learning_rate, split, torch_seed
 from finsler.nn.training.prediction import count_exact
 from finsler.nn.training.samples import Samples
-from finsler.nn.training.stepper import GraphStepper, Stepper, make_optimiser, matrix_precision
+from finsler.nn.training.stepper import (
+    GraphStepper,
+    Stepper,
+    has_bf16,
+    make_optimiser,
+    matrix_precision,
+)
 from finsler.storage.files import write_bytes
 from finsler.storage.hashing import bytes_key
 
@@ -237,8 +243,11 @@ def about_run(store: Store, config: TrainConfig) -> About:
 
 def require_precision(config: TrainConfig, team: Team) -> None:
     """Raise where the device of a run does not have the precision that its settings want."""
-    if config.precision == "bf16" and team.device.type != "cuda":
-        raise InputError('precision "bf16" needs cuda; use "float32" on the processor')
+    if config.precision == "bf16" and team.device.type == "cpu" and not has_bf16():
+        raise InputError(
+            'precision "bf16" needs cuda or a processor that multiplies bfloat16 (AVX512-BF16, AMX);'
+            ' use "float32" on this one'
+        )
 
 
 def store_key(store: Store) -> str:

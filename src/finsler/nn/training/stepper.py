@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import llvmlite.binding
 import torch
 from torch import Tensor, nn
 
@@ -186,6 +187,12 @@ class GraphStepper(Stepper):
                 super().__call__(sample)
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
+
+
+def has_bf16() -> bool:
+    """Whether this processor multiplies matrices of bfloat16 faster than of single precision."""
+    features = llvmlite.binding.get_host_cpu_features()
+    return any(features.get(name, False) for name in ("avx512bf16", "amx-bf16", "bf16"))
 
 
 @contextmanager
