@@ -32,7 +32,7 @@ from finsler.matching.contenders import full_verdict, in_few_directions, refined
 from finsler.matching.match import UnitPair
 from finsler.matching.preference import Preference
 from finsler.matching.summaries import principal_features
-from finsler.matching.surfaces import DescribedSurface
+from finsler.matching.surfaces import DescribedSurface, Processor
 from finsler.mesh import surface_area
 from finsler.typing import FloatArray, IntArray
 
@@ -112,7 +112,7 @@ def maps(species: str, count: int, seed: int, partial: bool) -> Iterator[Row]:
     models = models.for_parts() if partial else models
     for known in known_pairs(species, count, seed, partial):
         pair = UnitPair.of(*(each.surface for each in known), partial=partial)
-        one, other = pair.described(FUNCTIONS, lbo, models, None, lambda stage: None)
+        one, other = pair.described(FUNCTIONS, lbo, models, None, Processor(), lambda stage: None)
         points_1, points_2 = (
             np.where(each.points >= 0, surface.unit.vertex_map[each.points], -1)
             for each, surface in zip(known, (one, other), strict=True)

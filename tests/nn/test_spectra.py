@@ -80,3 +80,11 @@ def test_a_basis_that_is_nearly_dependent_is_orthonormal_all_the_same() -> None:
     rows = torch.cat([few, few + 1e-14], dim=1)
     basis = spectra._orthonormal(rows)
     assert torch.allclose(basis.T @ basis, torch.eye(6, dtype=torch.float64), atol=1e-9)
+
+
+def test_a_device_of_torch_is_taken():
+    laplacian = finsler.lbo(primitives.sphere(6))
+    one, other = (
+        spectrum_torch(laplacian, 9, device=device) for device in (torch.device("cpu"), "cpu")
+    )
+    assert np.allclose(one.eigenvalues, other.eigenvalues)

@@ -14,7 +14,14 @@ from finsler.cli import reports
 from finsler.cli.batch import compute_rows
 from finsler.cli.cluster_options import WorkerOptions, say, say_failed, say_notes
 from finsler.cli.collection_options import CollectionName
-from finsler.cli.match import BasisSize, Model, Partial, Refine, require_network
+from finsler.cli.match import (
+    BasisSize,
+    DescribingDevice,
+    Model,
+    Partial,
+    Refine,
+    require_network,
+)
 from finsler.cli.options import AsJson, Theta, camera_options, operator_options, with_options
 from finsler.cli.results import Overwrite
 from finsler.compute.batch import Row, require_own_folder, write_rows
@@ -100,6 +107,7 @@ def benchmark(
     spec: OperatorSpec,
     theta: Theta = 0.0,
     viewpoint: Viewpoint,
+    device: DescribingDevice = "cpu",
     workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -121,7 +129,14 @@ def benchmark(
     kept = f"{shared_folder(out)}/described"
     angle = math.radians(theta)
     matcher = Matcher(
-        k, partial_shape, refine=refine, operator=spec, theta=angle, cache=kept, **chosen_model
+        k,
+        partial_shape,
+        refine=refine,
+        operator=spec,
+        theta=angle,
+        cache=kept,
+        device=device,
+        **chosen_model,
     )
     source = _source(maps, matcher)
     opened = open_collection(collection)

@@ -140,6 +140,16 @@ Cache = Annotated[
     ),
 ]
 
+DescribingDevice = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="cpu|cuda",
+        help="Where the basis, the histograms and the features of a mesh are computed; maps are"
+        " refined on the processor.",
+    ),
+]
+
 
 @with_options(
     spec=partial(operator_options, alpha=1.0), workers=WorkerOptions, viewpoint=camera_options
@@ -164,6 +174,7 @@ def match(
     spec: OperatorSpec,
     theta: Theta = 0.0,
     cache: Cache = None,
+    device: DescribingDevice = "cpu",
     workers: WorkerOptions,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -188,7 +199,14 @@ def match(
     require_network(chosen, refine)
     angle = math.radians(theta)
     matcher = Matcher(
-        k, partial_shape, refine=refine, operator=spec, theta=angle, cache=cache, **chosen
+        k,
+        partial_shape,
+        refine=refine,
+        operator=spec,
+        theta=angle,
+        cache=cache,
+        device=device,
+        **chosen,
     )
     if pairs is None:
         if second is None:

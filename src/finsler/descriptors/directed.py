@@ -129,7 +129,7 @@ def border_inputs(vertices: ArrayLike, domain: DirectedDomain) -> NDArray[np.flo
     lengths = np.linalg.norm(points[domain.rows] - points[domain.columns], axis=1)
     edges = sparse.csr_array((lengths, pairs), (n, n))
     apart = dijkstra(edges, indices=border, min_only=True)
-    return np.exp(-apart[:, None] / np.array(_FADING)).astype(np.float32)
+    return np.asarray(np.exp(-apart[:, None] / np.array(_FADING)), dtype=np.float32)
 
 
 def _outward(mesh: TriMesh, spectrum: Spectrum) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -54,6 +54,14 @@ _HISTOGRAM = ("middle", "axes", "scale")
 Array = NDArray[np.float32]
 
 
+Shot = Callable[[TriMesh, float], Array]
+
+
+def shot_single(mesh: TriMesh, radius: float) -> Array:
+    """SHOT in single precision, (n, 352)."""
+    return np.asarray(shot(mesh, radius=radius, dtype=np.float32))
+
+
 @one_line("version", "size")
 @dataclass(frozen=True, eq=False)
 class FeatureModel:
@@ -94,11 +102,12 @@ class FeatureModel:
     @property
     def reads_border(self) -> bool:
         """Whether it is told how near the border is."""
-        return self._inputs == INTRINSIC + self.axes.shape[1] + BORDER
+        return self._extra == BORDER
 
     @property
-    def _inputs(self) -> int:
-        return int(self.weights["first.weight"].shape[1])
+    def _extra(self) -> int:
+        """Inputs beside those that every model has."""
+        return int(self.weights["first.weight"].shape[1]) - INTRINSIC - int(self.axes.shape[1])
 
     @property
     def size(self) -> int:
@@ -129,7 +138,7 @@ class FeatureModel:
                 card=json.loads(str(arrays["card"])),
                 **parts,
             )
-            fits = model.reads_border or model._inputs == INTRINSIC + model.axes.shape[1]
+            fits = model._extra in (0, BORDER)
             complete = bool(model.version) and model.size > 0 and model.blocks > 0
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise InputError(f"{path}: this is not a model that `make model` has built") from error
@@ -151,17 +160,23 @@ class FeatureModel:
 
         `spectrum` is that of its LBO; `histograms` (n, 704) is that of `two_histograms`.
         """
-        read = (histograms - self.middle) @ (self.axes / self.scale)
         domain = DirectedDomain.of(mesh, spectrum)
-        inputs = np.hstack([intrinsic_inputs(mesh, spectrum), read])
-        if self.reads_border:
-            inputs = np.hstack([inputs, border_inputs(mesh.vertices, domain)])
         derivative = domain.derivative()
-        x = self._linear("first", inputs)
+        x = self._linear("first", self.inputs(mesh, spectrum, histograms, domain))
         for number in range(self.blocks):
             x = x + self._block(f"blocks.{number}", x, domain, derivative)
         out = self._linear("last", x)
         return np.asarray(out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12))
+
+    def inputs(
+        self, mesh: TriMesh, spectrum: Spectrum, histograms: Array, domain: DirectedDomain
+    ) -> Array:
+        """What the network reads at each vertex, (n, c)."""
+        read = (histograms - self.middle) @ (self.axes / self.scale)
+        parts = [intrinsic_inputs(mesh, spectrum), read]
+        if self.reads_border:
+            parts.append(border_inputs(mesh.vertices, domain))
+        return np.hstack(parts)
 
     def _block(self, name: str, x: Array, domain: DirectedDomain, derivative: Any) -> Array:
         """What a block adds; see `finsler.nn.maps.directed_net.DirectedBlock`."""
@@ -198,13 +213,20 @@ class FeatureModels:
         some = tuple(member for member in self.members if member.knows_parts)
         return FeatureModels(some or self.members)
 
-    def features(self, mesh: TriMesh, spectrum: Spectrum, histograms: Array) -> Array:
-        """Features (n, sum of sizes), rows of length 1; of `FeatureModel.features`."""
-        found = [member.features(mesh, spectrum, histograms) for member in self.members]
+    def features(
+        self,
+        mesh: TriMesh,
+        spectrum: Spectrum,
+        histograms: Array,
+        *,
+        evaluate: Callable[..., Array] = FeatureModel.features,
+    ) -> Array:
+        """Features (n, sum of sizes), rows of length 1; of `FeatureModel.features` by default."""
+        found = [evaluate(member, mesh, spectrum, histograms) for member in self.members]
         return np.asarray(np.hstack(found) / np.float32(np.sqrt(len(found))))
 
 
-def two_histograms(mesh: TriMesh) -> Array:
+def two_histograms(mesh: TriMesh, shot: Shot = shot_single) -> Array:
     """SHOT of a mesh of area 1 in the balls that the model reads, side by side, (n, 704).
 
     Balls of a fine mesh hold thousands of vertices and tell no more than those of a coarse one: of
@@ -212,17 +234,17 @@ def two_histograms(mesh: TriMesh) -> Array:
     """
     if mesh.n_vertices > _MOST:
         coarse, cluster = _clustered(mesh)
-        rows = two_histograms(coarse)
+        rows = two_histograms(coarse, shot)
         known = np.flatnonzero(rows.any(axis=1))
         # A cluster that no face is left of has no normal, and takes the rows of the nearest one.
         nearest = known[cKDTree(coarse.vertices[known]).query(coarse.vertices)[1]]
         return np.asarray(rows[nearest][cluster])
-    return shot_twice(mesh, RADIUS)
+    return shot_twice(mesh, RADIUS, shot)
 
 
-def shot_twice(mesh: TriMesh, radius: float) -> Array:
+def shot_twice(mesh: TriMesh, radius: float, shot: Shot = shot_single) -> Array:
     """SHOT in balls of half a radius and of the whole, side by side, (n, 704)."""
-    return np.hstack([shot(mesh, radius=r, dtype=np.float32) for r in (0.5 * radius, radius)])
+    return np.hstack([shot(mesh, r) for r in (0.5 * radius, radius)])
 
 
 def _clustered(mesh: TriMesh) -> tuple[TriMesh, IntArray]:

@@ -14,7 +14,13 @@ from finsler.compute.batch import ensure_result
 from finsler.descriptors.learned import FeatureModels, feature_models
 from finsler.errors import InputError
 from finsler.matching.summaries import Histograms, Signatures
-from finsler.matching.surfaces import DescribedSurface, basis_size, describe_unit
+from finsler.matching.surfaces import (
+    DescribedSurface,
+    Describing,
+    basis_size,
+    describe_unit,
+    describing_on,
+)
 from finsler.mesh.arguments import checked
 from finsler.mesh.io import load_mesh
 from finsler.mesh.trimesh import TriMesh
@@ -61,6 +67,7 @@ def describe(
     operator: Callable[[TriMesh], Laplacian] = lbo,
     model: str | os.PathLike[str] = "box",
     cache: str | os.PathLike[str] | None = None,
+    device: str = "cpu",
 ) -> DescribedSurface:
     """Compute what [`match`][finsler.match] needs to know of one surface, to match it many times.
 
@@ -80,11 +87,13 @@ def describe(
     cache : path, optional
         Folder in which descriptions are kept, each under a key of the mesh, k and the operator.
         One that is there is read instead of computed; a damaged one is computed again.
+    device : str
+        "cpu", or "cuda" to compute the basis, histograms and features there, equal up to rounding.
 
     Raises
     ------
     InputError
-        A mesh without area or with too few vertices, or k below 10.
+        A mesh without area or with too few vertices, k below 10, or no such device.
 
     Examples
     --------
@@ -95,7 +104,8 @@ def describe(
     """
     given = mesh if isinstance(mesh, TriMesh) else load_mesh(mesh)
     unit = UnitSurface.of(given, fill=True)
-    return described(unit, k=k, operator=operator, model=feature_models(model), cache=cache)
+    models, place = feature_models(model), describing_on(device)
+    return described(unit, k=k, operator=operator, model=models, cache=cache, place=place)
 
 
 def described(
@@ -105,12 +115,13 @@ def described(
     operator: Callable[[TriMesh], Laplacian],
     model: FeatureModels | None,
     cache: str | os.PathLike[str] | None,
+    place: Describing,
 ) -> DescribedSurface:
     """The description of a surface in its unit, read from the cache where it is there."""
     size = basis_size(k, unit.mesh)
     laplacian = operator(unit.mesh)
     if cache is None:
-        return describe_unit(unit, laplacian, size, model)
+        return describe_unit(unit, laplacian, size, model, place)
     mesh, stiffness = unit.mesh, laplacian.stiffness
     version = "none" if model is None else model.key
     areas = [unit.area, unit.unit_area]
@@ -123,13 +134,13 @@ def described(
         key,
         about,
         (*_SCHEMA,),
-        lambda: (_arrays(describe_unit(unit, laplacian, size, model)), []),
+        lambda: (_arrays(describe_unit(unit, laplacian, size, model, place)), []),
     )
     try:
         return _surface(arrays)
     except InputError:
         # Written under this key by someone else, or damaged with a valid archive around it.
-        surface = describe_unit(unit, laplacian, size, model)
+        surface = describe_unit(unit, laplacian, size, model, place)
         write_npz(path, _arrays(surface), {**about, "key": key, "warnings": []})
         return surface
 

@@ -23,8 +23,10 @@ from finsler.matching.refine import checked_trust, refine
 from finsler.matching.rigid import exact_if_rigid
 from finsler.matching.surfaces import (
     DescribedSurface,
+    Describing,
     basis_size,
     comparable,
+    describing_on,
     first_functions,
 )
 from finsler.matching.verdict import Verdict, verdict
@@ -112,6 +114,7 @@ def match(
     partial: bool = False,
     seed: int = 0,
     cache: str | os.PathLike[str] | None = None,
+    device: str = "cpu",
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Match:
     """Find the vertex of mesh 2 for each vertex of mesh 1; components and holes are allowed.
@@ -142,6 +145,8 @@ def match(
         Mesh 1 is a part of mesh 2 in the same unit; both are divided by √area of mesh 2.
     seed, cache, progress : int, path, callable
         Of the samples; folder in which descriptions are kept; called with the name of each stage.
+    device : str
+        Where surfaces not yet described are, see [`describe`][finsler.describe].
 
     Raises
     ------
@@ -165,7 +170,8 @@ def match(
         models = feature_models(model)
         if partial and models is not None:
             models = models.for_parts()
-        both = pair.described(k, operator, models, cache, progress)
+        place = describing_on(device)
+        both = pair.described(k, operator, models, cache, place, progress)
         if landmarks is not None:
             both = with_landmarks(*both, pair.landmarks(landmarks))
         found = contenders(
@@ -223,6 +229,7 @@ class UnitPair:
         operator: Callable[[TriMesh], Laplacian],
         model: FeatureModels | None,
         cache: str | os.PathLike[str] | None,
+        place: Describing,
         progress: Callable[[str], None],
     ) -> tuple[DescribedSurface, DescribedSurface]:
         """Both with equally many functions and histograms of equal balls."""
@@ -233,7 +240,9 @@ class UnitPair:
             other = self.partial and known is not None and known.model != "none"
             if known is None or (other and model is not None and known.model != model.key):
                 progress(f"basis and descriptors of mesh {number}")
-                known = described(unit, k=k, operator=operator, model=model, cache=cache)
+                known = described(
+                    unit, k=k, operator=operator, model=model, cache=cache, place=place
+                )
             surfaces.append(known)
         return comparable(surfaces[0], surfaces[1], k)
 

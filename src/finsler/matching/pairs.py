@@ -20,7 +20,7 @@ from finsler.descriptors.learned import feature_models
 from finsler.errors import InputError
 from finsler.matching.descriptions import describe
 from finsler.matching.match import Match, match
-from finsler.matching.surfaces import LEAST_SIZE, DescribedSurface
+from finsler.matching.surfaces import LEAST_SIZE, DescribedSurface, describing_on
 from finsler.matching.verdict import Verdict
 from finsler.mesh import primitives
 from finsler.mesh.arguments import takes_meshes
@@ -70,6 +70,8 @@ class Matcher:
         Angle of the operator, in radians.
     cache : str or None
         Folder in which descriptions of meshes are kept; it has no effect on results.
+    device : str
+        Where meshes are described; results are equal up to rounding.
     """
 
     k: int = 200
@@ -80,6 +82,7 @@ class Matcher:
     operator: OperatorSpec = field(default_factory=lambda: OperatorSpec("lbo"))
     theta: float = 0.0
     cache: str | None = None
+    device: str = "cpu"
 
     def record(self) -> dict[str, Any]:
         """The options that have an effect, for the record in a result."""
@@ -102,6 +105,7 @@ class Matcher:
         if self.k < LEAST_SIZE:
             raise InputError(f"-k is {self.k}; it must be at least {LEAST_SIZE}")
         self.operator.metric(primitives.sphere(1), self.theta)
+        describing_on(self.device)
         if self.network is not None:
             from finsler.nn.training import load_model
 
@@ -113,7 +117,12 @@ class Matcher:
     def describe(self, mesh: TriMesh) -> DescribedSurface:
         """Describe a mesh that is matched often."""
         return describe(
-            mesh, k=self.k, operator=self._laplacian, model=self.model, cache=self.cache
+            mesh,
+            k=self.k,
+            operator=self._laplacian,
+            model=self.model,
+            cache=self.cache,
+            device=self.device,
         )
 
     def _laplacian(self, mesh: TriMesh) -> Laplacian:
@@ -152,6 +161,7 @@ class Matcher:
             alternatives=alternatives,
             partial=self.partial,
             cache=self.cache,
+            device=self.device,
             progress=progress,
             **start,
         )

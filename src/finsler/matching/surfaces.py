@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finsler.analysis.spectrum import Spectrum, spectrum
 from finsler.descriptors.directed import FUNCTIONS
-from finsler.descriptors.learned import RADIUS, FeatureModels, shot_twice, two_histograms
+from finsler.descriptors.learned import (
+    RADIUS,
+    FeatureModel,
+    FeatureModels,
+    shot_single,
+    shot_twice,
+    two_histograms,
+)
 from finsler.errors import InputError
 from finsler.matching.distances import HeatDistances
 from finsler.matching.summaries import (
@@ -110,18 +118,71 @@ def _reduced(surface: DescribedSurface, size: int, radius: float) -> DescribedSu
     return surface
 
 
+class Describing(Protocol):
+    """Where basis, histograms and features are computed."""
+
+    def spectrum(self, laplacian: Laplacian, k: int) -> Spectrum:
+        """The k smallest eigenpairs."""
+        ...
+
+    def shot(self, mesh: TriMesh, radius: float) -> NDArray[np.float32]:
+        """SHOT of a mesh, (n, 352)."""
+        ...
+
+    def features(
+        self,
+        model: FeatureModel,
+        mesh: TriMesh,
+        spectrum: Spectrum,
+        histograms: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Features of a model."""
+        ...
+
+
+class Processor:
+    """With numpy and compiled code."""
+
+    spectrum = staticmethod(spectrum)
+    shot = staticmethod(shot_single)
+    features = staticmethod(FeatureModel.features)
+
+
+def describing_on(device: str) -> Describing:
+    """On the processor, or on a device of torch.
+
+    Raises
+    ------
+    InputError
+        Torch is missing or finds no such device.
+    """
+    if device == "cpu":
+        return Processor()
+    try:
+        from finsler.nn.describing import Accelerator
+    except ImportError as error:
+        raise InputError(
+            f"device is {device!r}, which takes torch: pip install 'finsler[learn]'"
+        ) from error
+    return Accelerator(device)
+
+
 def describe_unit(
-    unit: UnitSurface, laplacian: Laplacian, k: int, model: FeatureModels | None
+    unit: UnitSurface,
+    laplacian: Laplacian,
+    k: int,
+    model: FeatureModels | None,
+    place: Describing,
 ) -> DescribedSurface:
     """Basis of k eigenfunctions of a Laplacian, and descriptors, of a surface in its unit."""
-    mesh, pairs = unit.mesh, spectrum(laplacian, k)
+    mesh, pairs = unit.mesh, place.spectrum(laplacian, k)
     radius = histogram_radius(mesh.n_vertices)
-    histograms = shot_twice(mesh, radius)
+    histograms = shot_twice(mesh, radius, place.shot)
     features = np.empty((mesh.n_vertices, 0), dtype=np.float32)
     if model is not None:
-        features = _features(
-            model, unit, laplacian, pairs, histograms if radius == RADIUS else None
-        )
+        read = histograms if radius == RADIUS else two_histograms(mesh, place.shot)
+        plain = _spectrum_of_lbo(mesh, laplacian, pairs, place)
+        features = model.features(mesh, plain, read, evaluate=place.features)
     return DescribedSurface(
         unit=unit,
         spectrum=pairs,
@@ -132,22 +193,17 @@ def describe_unit(
     )
 
 
-def _features(
-    model: FeatureModels,
-    unit: UnitSurface,
-    laplacian: Laplacian,
-    pairs: Spectrum,
-    histograms: NDArray[np.float32] | None,
-) -> NDArray[np.float32]:
-    """Features of the model, which knows surfaces of area 1 and the spectrum of the LBO."""
-    plain = lbo(unit.mesh)
+def _spectrum_of_lbo(
+    mesh: TriMesh, laplacian: Laplacian, pairs: Spectrum, place: Describing
+) -> Spectrum:
+    """What the model reads: some 128 pairs of the LBO, of which these may be."""
+    plain = lbo(mesh)
     same = len(plain.stiffness.data) == len(laplacian.stiffness.data) and np.allclose(
         plain.stiffness.data, laplacian.stiffness.data, rtol=1e-9, atol=1e-9
     )
-    if not same or len(pairs.eigenvalues) < FUNCTIONS:
-        pairs = spectrum(plain, min(FUNCTIONS, unit.mesh.n_vertices // 3))
-    read = two_histograms(unit.mesh) if histograms is None else histograms
-    return model.features(unit.mesh, pairs, read)
+    if same and len(pairs.eigenvalues) >= FUNCTIONS:
+        return pairs
+    return place.spectrum(plain, min(FUNCTIONS, mesh.n_vertices // 3))
 
 
 def first_functions(spectrum: Spectrum, k: int) -> Spectrum:

@@ -319,7 +319,8 @@ def _is_dtype(value: object) -> bool:
 
 def _is_a(value: object, name: str) -> bool:
     """Whether the value is of a class by its name: no layer above this one is imported."""
-    return any(kind.__name__ == name for kind in type(value).__mro__)
+    own = name.rpartition(".")[2]
+    return any(kind.__name__ == own for kind in type(value).__mro__)
 
 
 def _in_words(kind: str) -> str:

@@ -126,7 +126,8 @@ class _Fused(torch.autograd.Function):
             (logits.T @ narrow)[:classes].to(weight.dtype),
             logits.sum(0, dtype=bias.dtype)[:classes],
         )
-        return each @ share
+        total: Tensor = each @ share
+        return total
 
     @staticmethod
     @once_differentiable

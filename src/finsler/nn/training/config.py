@@ -106,7 +106,7 @@ class TrainConfig(MapSettings):
     )
     precision: str = _setting(
         "float32",
-        "of matrix products; bf16, for cuda and processors that know it, is automatic mixed precision",
+        "of matrix products; bf16, where the device multiplies it, is automatic mixed precision",
         choices=("float32", "tf32", "bf16"),
     )
     train_on: str = _setting(

@@ -245,8 +245,8 @@ def require_precision(config: TrainConfig, team: Team) -> None:
     """Raise where the device of a run does not have the precision that its settings want."""
     if config.precision == "bf16" and team.device.type == "cpu" and not has_bf16():
         raise InputError(
-            'precision "bf16" needs cuda or a processor that multiplies bfloat16 (AVX512-BF16, AMX);'
-            ' use "float32" on this one'
+            'precision "bf16" needs cuda or a processor that multiplies bfloat16 (AVX512-BF16,'
+            ' AMX); use "float32" on this one'
         )
 
 
