@@ -79,7 +79,7 @@ def _gradient(
     of_column: Floats,
     smoothing: float,
 ) -> None:
-    """Logits become factor · share · softmax(row) + of_column · softmax(column) − share · wanted."""
+    """They become factor · share · softmax(row) + of_column · softmax(column) − share · wanted."""
     for i in numba.prange(len(logits)):
         row, part, lse = logits[i], share[i], rows[i]
         along, even = np.float32(factor * part), np.float32(part * smoothing / len(row))
