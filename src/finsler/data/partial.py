@@ -192,7 +192,10 @@ def _partial_shape(name: str, full: Shape, share: float, seed: int, discs: int |
     else:
         part = holes(full.mesh, share=share, seed=seed, seeds=discs)
     kept = part.vertex_map
-    return Shape(name, part.mesh, full.labels[kept], full.named[kept])
+    number = np.full(len(full.labels) + 1, -1)
+    number[kept] = np.arange(len(kept))
+    points = None if full.points is None else number[full.points]
+    return Shape(name, part.mesh, full.labels[kept], full.named[kept], points, full.family)
 
 
 def _best(mesh: TriMesh, heights: Iterator[FloatArray], share: float, what: str) -> Partial:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numba
 import numpy as np
 import torch
@@ -22,7 +20,6 @@ _TAYLOR = tuple(
 _LEAST = np.float32(-126.0)
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
 @numba.njit(cache=True, fastmath=_FAST, inline="always")
@@ -71,76 +68,63 @@ def _column_sums(logits: Floats, top: Floats, sums: Floats) -> None:
 @numba.njit(cache=True, parallel=True, fastmath=_FAST)
 def _gradient(
     logits: Floats,
-    labels: Ints,
-    share: Floats,
-    factor: float,
+    along: Floats,
     rows: Floats,
+    across: Floats,
     columns: Floats,
-    of_column: Floats,
-    smoothing: float,
+    even: Floats,
 ) -> None:
-    """They become factor · share · softmax(row) + of_column · softmax(column) − share · wanted."""
+    """Each row becomes along · softmax(row) + across · softmax(column) − even."""
     for i in numba.prange(len(logits)):
-        row, part, lse = logits[i], share[i], rows[i]
-        along, even = np.float32(factor * part), np.float32(part * smoothing / len(row))
-        if len(columns):
+        row, part, lse, flat = logits[i], along[i], rows[i], even[i]
+        if len(across):
             for j in range(len(row)):
-                across = of_column[j] * _exponential(row[j] - columns[j])
-                row[j] = along * _exponential(row[j] - lse) + across - even
+                of_column = across[j] * _exponential(row[j] - columns[j])
+                row[j] = part * _exponential(row[j] - lse) + of_column - flat
+        elif part > 0.0:
+            for j in range(len(row)):
+                row[j] = part * _exponential(row[j] - lse) - flat
         else:
+            # What does not count may be infinite.
             for j in range(len(row)):
-                row[j] = along * _exponential(row[j] - lse) - even
-        row[labels[i]] -= np.float32((1.0 - smoothing) * part)
+                row[j] = 0.0
 
 
-def cross_entropy_(
-    logits: Tensor, labels: Tensor, share: Tensor, classes: int, smoothing: float
-) -> Tensor:
-    """Cross entropies (n,); the logits are replaced by the gradient of share · loss."""
-    table, named, parts = logits.numpy(), labels.numpy(), share.numpy()
-    own = table[np.arange(len(table)), named]
-    rows, means, _ = _of_rows(table)
-    none = np.zeros(0, np.float32)
-    _gradient(table, named, parts, 1.0, rows, none, none, smoothing)
-    table[parts <= 0.0] = 0.0
-    loss = rows - (1.0 - smoothing) * own - smoothing * means
-    return torch.from_numpy(np.where(parts > 0.0, loss, 0.0).astype(np.float32))
+class Logits:
+    """A table of logits (n, classes) in single precision that becomes its own gradient."""
 
+    def __init__(self, table: Tensor, classes: int) -> None:
+        self.table, self.classes = table, classes
 
-def two_way_(
-    logits: Tensor,
-    labels: Tensor,
-    share: Tensor,
-    classes: int,
-    smoothing: float,
-    sizes: Sequence[int],
-) -> Tensor:
-    """Half of minus the log-probabilities of both ways (n,); logits become the gradient.
+    def row_sums(self) -> tuple[Tensor, Tensor]:
+        """Log-sum-exps and means of the rows."""
+        table = self.table.numpy()
+        rows, means = np.empty((2, len(table)), np.float32)
+        self._tops = np.empty((-(-len(table) // _BLOCK), table.shape[1]), np.float32)
+        _row_sums(table, rows, means, self._tops)
+        return torch.from_numpy(rows), torch.from_numpy(means)
 
-    `share` must be 0 or positive; the gradient is that of the sum of share · loss.
-    """
-    each, first = [], 0
-    for size in sizes:
-        here = slice(first, first + size)
-        first += size
-        table, named, part = logits[here].numpy(), labels[here].numpy(), share[here].numpy()
-        own = table[np.arange(size), named]
-        rows, means, tops = _of_rows(table)
-        top, sums = tops.max(axis=0), np.empty_like(tops)
+    def column_sums(self, here: slice) -> Tensor:
+        """Log-sum-exps of the columns of some rows."""
+        table = self.table[here].numpy()
+        top = table.max(axis=0) if len(table) < len(self.table) else self._tops.max(axis=0)
+        sums = np.empty((-(-len(table) // _BLOCK), table.shape[1]), np.float32)
         _column_sums(table, top, sums)
-        columns = top + np.log(sums.sum(axis=0))
-        counted = np.bincount(named, weights=part, minlength=classes)
-        of_column = 0.5 * ((1.0 - smoothing) * counted + smoothing / classes * part.sum())
-        _gradient(table, named, part, 0.5, rows, columns, of_column.astype(np.float32), smoothing)
-        sharp = rows + columns[named] - 2.0 * own
-        smooth = rows + columns.mean() - 2.0 * means
-        each.append(0.5 * ((1.0 - smoothing) * sharp + smoothing * smooth))
-    return torch.from_numpy(np.concatenate(each).astype(np.float32))
+        return torch.from_numpy(top + np.log(sums.sum(axis=0)))
 
+    def to_gradient(
+        self,
+        here: slice,
+        along: Tensor,
+        rows: Tensor,
+        across: Tensor,
+        columns: Tensor,
+        even: Tensor,
+    ) -> None:
+        """Some rows become along · softmax(row) + across · softmax(column) − even.
 
-def _of_rows(table: Floats) -> tuple[Floats, Floats, Floats]:
-    """Log-sum-exps and means of rows, and largest entries of columns by blocks of rows."""
-    rows, means = np.empty((2, len(table)), np.float32)
-    tops = np.empty((-(-len(table) // _BLOCK), table.shape[1]), np.float32)
-    _row_sums(table, rows, means, tops)
-    return rows, means, tops
+        `along`, `even` and the log-sum-exps `rows` are of these rows, `across` and `columns` of all
+        columns.
+        """
+        parts = (along, rows, across, columns, even)
+        _gradient(self.table[here].numpy(), *(part.numpy() for part in parts))

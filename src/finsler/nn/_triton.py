@@ -7,8 +7,6 @@ waiting for neighbours, so several are read at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 import triton
 import triton.language as tl
@@ -156,122 +154,80 @@ def chebyshev(
 
 
 @triton.jit
-def _cross_entropy(logits, labels, share, loss, stride, classes, smoothing, width: tl.constexpr):
-    """One row: its loss, and its logits replaced by their gradient, padding by zeros."""
-    row = tl.program_id(0).to(tl.int64)
-    place = tl.arange(0, width)
-    label = tl.load(labels + row)
-    part = tl.load(share + row)
-    here = logits + row * stride
-    real = place < classes
-    found = tl.load(here + place, mask=real, other=-float("inf")).to(tl.float32)
-    top = tl.max(found)
-    exponential = tl.exp(found - top)
-    total = tl.sum(exponential)
-    own = tl.sum(tl.where(place == label, found, 0.0))
-    mean = tl.sum(tl.where(real, found, 0.0)) / classes
-    tl.store(loss + row, top + tl.log(total) - (1.0 - smoothing) * own - smoothing * mean)
-    target = tl.where(place == label, 1.0 - smoothing, 0.0) + smoothing / classes
-    slope = tl.where(real & (part > 0.0), part * (exponential / total - target), 0.0)
-    tl.store(here + place, slope.to(logits.dtype.element_ty), mask=place < stride)
-
-
-def cross_entropy_(
-    logits: Tensor, labels: Tensor, share: Tensor, classes: int, smoothing: float
-) -> Tensor:
-    """Cross entropies (n,); the logits are replaced by the gradient of share · loss."""
-    loss = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
-    width = triton.next_power_of_2(logits.shape[1])
-    warps = min(max(width // 512, 4), 32)
-    _cross_entropy[(len(logits),)](
-        logits, labels, share, loss, logits.shape[1], classes, smoothing, width, num_warps=warps
-    )
-    return torch.where(share > 0.0, loss, 0.0)
-
-
-@triton.jit
-def _row_sums(logits, labels, lse, own, mean, stride, classes, width: tl.constexpr):
-    """One row: logarithm of the sum of exponentials, its label's logit, and the mean."""
+def _row_sums(logits, lse, mean, stride, classes, width: tl.constexpr):
+    """One row: logarithm of the sum of exponentials, and the mean."""
     row = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, width)
     real = place < classes
     found = tl.load(logits + row * stride + place, mask=real, other=-float("inf")).to(tl.float32)
     top = tl.max(found)
     tl.store(lse + row, top + tl.log(tl.sum(tl.exp(found - top))))
-    tl.store(own + row, tl.sum(tl.where(place == tl.load(labels + row), found, 0.0)))
     tl.store(mean + row, tl.sum(tl.where(real, found, 0.0)) / classes)
 
 
 @triton.jit
-def _two_way_gradient(
+def _gradient(
     logits,
-    labels,
-    share,
+    along,
     row_lse,
+    across,
     column_lse,
-    column_share,
+    even,
     stride,
     classes,
-    smoothing,
     width: tl.constexpr,
 ):
-    """One row of logits, replaced by its gradient; padding by zeros."""
+    """One row: along · softmax(row) + across · softmax(column) − even; padding by zeros."""
     row = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, width)
     here = logits + row * stride
     real = place < classes
-    part = tl.load(share + row)
+    part, flat = tl.load(along + row), tl.load(even + row)
     found = tl.load(here + place, mask=real, other=-float("inf")).to(tl.float32)
     of_column = tl.load(column_lse + place, mask=real, other=0.0)
-    weight = tl.load(column_share + place, mask=real, other=0.0)
-    target = tl.where(place == tl.load(labels + row), 1.0 - smoothing, 0.0) + smoothing / classes
-    slope = 0.5 * part * tl.exp(found - tl.load(row_lse + row)) - part * target
-    slope += weight * tl.exp(found - of_column)
+    weight = tl.load(across + place, mask=real, other=0.0)
+    # What does not count may be infinite.
+    slope = tl.where(part > 0.0, part * tl.exp(found - tl.load(row_lse + row)), 0.0) - flat
+    slope += tl.where(weight > 0.0, weight * tl.exp(found - of_column), 0.0)
     slope = tl.where(real, slope, 0.0)
     tl.store(here + place, slope.to(logits.dtype.element_ty), mask=place < stride)
 
 
-def two_way_(
-    logits: Tensor,
-    labels: Tensor,
-    share: Tensor,
-    classes: int,
-    smoothing: float,
-    sizes: Sequence[int],
-) -> Tensor:
-    """Half of minus the log-probabilities of both ways (n,); logits become the gradient.
+class Logits:
+    """A table of logits (n, classes), its columns padded, that becomes its own gradient."""
 
-    `share` must be 0 or positive; the gradient is that of the sum of share · loss.
-    """
-    width = triton.next_power_of_2(logits.shape[1])
-    warps = min(max(width // 512, 4), 32)
-    rows, own, mean = (torch.empty(len(logits), device=logits.device) for _ in range(3))
-    stride, each = logits.shape[1], []
-    _row_sums[(len(logits),)](
-        logits, labels, rows, own, mean, stride, classes, width, num_warps=warps
-    )
-    first = 0
-    for size in sizes:
-        here = slice(first, first + size)
-        first += size
-        columns = logits[here, :classes].float().logsumexp(0)
-        mine, part = labels[here], share[here]
-        named = torch.zeros(classes, device=logits.device).index_add_(0, mine, part)
-        of_column = 0.5 * ((1.0 - smoothing) * named + smoothing / classes * part.sum())
-        _two_way_gradient[(size,)](
-            logits[here],
-            mine,
-            part,
-            rows[here],
-            columns,
-            of_column,
-            stride,
-            classes,
-            smoothing,
-            width,
-            num_warps=warps,
+    def __init__(self, table: Tensor, classes: int) -> None:
+        self.table, self.classes = table, classes
+        self._width = triton.next_power_of_2(table.shape[1])
+        self._warps = min(max(self._width // 512, 4), 32)
+
+    def row_sums(self) -> tuple[Tensor, Tensor]:
+        """Log-sum-exps and means of the rows."""
+        lse, mean = (torch.empty(len(self.table), device=self.table.device) for _ in range(2))
+        sizes = self.table.shape[1], self.classes, self._width
+        _row_sums[(len(self.table),)](self.table, lse, mean, *sizes, num_warps=self._warps)
+        return lse, mean
+
+    def column_sums(self, here: slice) -> Tensor:
+        """Log-sum-exps of the columns of some rows."""
+        return self.table[here, : self.classes].float().logsumexp(0)
+
+    def to_gradient(
+        self,
+        here: slice,
+        along: Tensor,
+        rows: Tensor,
+        across: Tensor,
+        columns: Tensor,
+        even: Tensor,
+    ) -> None:
+        """Some rows become along · softmax(row) + across · softmax(column) − even.
+
+        `along`, `even` and the log-sum-exps `rows` are of these rows, `across` and `columns` of all
+        columns.
+        """
+        table = self.table[here]
+        sizes = table.shape[1], self.classes, self._width
+        _gradient[(len(table),)](
+            table, along, rows, across, columns, even, *sizes, num_warps=self._warps
         )
-        sharp = rows[here] + columns[mine] - 2.0 * own[here]
-        smooth = rows[here] + columns.mean() - 2.0 * mean[here]
-        each.append(0.5 * ((1.0 - smoothing) * sharp + smoothing * smooth))
-    return torch.cat(each)

@@ -15,7 +15,7 @@ from finsler.spec import OperatorSpec
 from finsler.storage.hashing import content_key
 
 # Part of every key: raise it when what is computed changes, and old entries are not found again.
-FORMAT = 2
+FORMAT = 3
 DESCRIPTORS = ("shot", "shot_released", "shot_two", "xyz", "none")
 # Far above what is of use, and low enough that nothing runs for hours.
 _MOST_BINS, _MOST_PAIRS, _MOST_COPIES = 1000, 100_000, 1000
@@ -94,4 +94,6 @@ def key_of(shape: Shape, config: PrepareConfig) -> str:
     """Name of a shape's entry: a hash of its content and of everything that is done to it."""
     own = dataclasses.replace(config, copies=0).settings()
     about = {"format": FORMAT, "name": shape.name, **own}
-    return content_key(about, (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.named))
+    points = np.empty(0, np.int64) if shape.points is None else shape.points
+    arrays = (shape.mesh.vertices, shape.mesh.faces, shape.labels, shape.named, points)
+    return content_key(about, arrays)

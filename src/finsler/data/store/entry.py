@@ -33,6 +33,7 @@ _ARRAYS: ArraySchema = {
     "faces": ("i", ("m", 3)),
     "labels": ("i", ("n",)),
     "exact": ("b", ("n",)),
+    "points": ("i", ("p",)),
     "theta": ("f", ("a",)),
     "indptr": ("i", ("n + 1",)),
     "indices": ("i", ("nnz",)),
@@ -64,7 +65,8 @@ class PreparedShape:
     vertices, faces : (n, 3), (m, 3)
         Scaled to area 1 and centred.
     labels, named : (n,)
-        As in [`Shape`][finsler.data.collection.Shape].
+    points : (p,)
+        As in [`Shape`][finsler.data.collection.Shape]; p = 0 where the set lists no points.
     theta : (a,)
     indptr, indices : (n + 1,), (nnz,)
         The pattern of all operators.
@@ -85,6 +87,7 @@ class PreparedShape:
     faces: NDArray[np.int32]
     labels: NDArray[np.int32]
     named: NDArray[np.bool_]
+    points: NDArray[np.int32]
     theta: FloatArray
     indptr: NDArray[np.int32]
     indices: NDArray[np.int32]
@@ -104,12 +107,14 @@ def prepare_shape(shape: Shape, config: PrepareConfig) -> PreparedShape:
     operators = chebyshev_operators(stack, normalization=config.normalization)
     pairs = spectrum(lbo(mesh), config.eigenpairs) if config.eigenpairs else None
     empty = np.zeros((mesh.n_vertices, 0), dtype=np.float32)
+    points = np.zeros(0) if shape.points is None else shape.points
     return PreparedShape(
         name=shape.name,
         vertices=mesh.vertices.astype(np.float32),
         faces=mesh.faces.astype(np.int32),
         labels=shape.labels.astype(np.int32),
         named=shape.named,
+        points=points.astype(np.int32),
         theta=operators.theta,
         indptr=operators.indptr,
         indices=operators.indices,
@@ -180,6 +185,7 @@ def read_entry(path: Path, name: str, config: PrepareConfig) -> PreparedShape:
     n = sizes["n"]
     fits = not wrong and sizes["n + 1"] == n + 1 and _name_rows(data["faces"], n)
     fits = fits and _is_pattern(data["indptr"], data["indices"], n)
+    fits = fits and _name_rows(data["points"] + 1, n + 1)
     if config.support:
         fits = fits and _is_pattern(data["support_indptr"], data["support_indices"], n)
     if not fits:

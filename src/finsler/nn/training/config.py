@@ -95,6 +95,12 @@ class TrainConfig(MapSettings):
         "over the classes of each vertex; or both over these and over the vertices of each class",
         choices=("classes", "both"),
     )
+    classes: str = _setting(
+        "vertices",
+        "what vertices are named by: vertices of the reference, or the points that the ground truth"
+        " lists, where labels follow from these",
+        choices=("vertices", "points"),
+    )
     feature_dropout: float = _setting(0.0, "share of the features left out in training", *_SHARE)
     feature_noise: float = _setting(
         0.0, "standard deviation of noise added to the features in training", _NOT_NEGATIVE

@@ -23,6 +23,7 @@ from finsler.nn.training.distributed import Team, join_team, share
 from finsler.nn.training.folder import locked
 from finsler.nn.training.log import CURVES, METRICS, Log, clear_curves
 from finsler.nn.training.models import outline, require_memory
+from finsler.nn.training.naming import named_points
 from finsler.nn.training.plan import epoch_batches, learning_rate, split, torch_seed
 from finsler.nn.training.prediction import count_exact
 from finsler.nn.training.samples import Samples
@@ -118,7 +119,7 @@ class _Run:
         self.names, held_out = split(store.train, config)
         self.evaluated = {"validation": held_out, "test": store.test}
         # The reference tells how many vertices a shape has.
-        vertices = config.batch * about.classes
+        vertices = config.batch * len(store[store.reference].vertices)
         require_memory(outline(about.build), vertices, device=team.device)
         torch.manual_seed(torch_seed(config, 0, 0))
         self.network = self.about.build().to(team.device)
@@ -192,7 +193,13 @@ class _Run:
         team.align(self.network)
         for split_name, names in self.evaluated.items():
             mine = names[team.rank :: team.size]
-            counts = count_exact(self.network, self.samples, mine, softmax=self.config.softmax)
+            counts = count_exact(
+                self.network,
+                self.samples,
+                mine,
+                softmax=self.config.softmax,
+                points=self.samples.points,
+            )
             right_named, named, right, every = team.gather(counts).sum(dim=0).tolist()
             if named:
                 shares[f"{split_name}_named"] = right_named / named
@@ -231,10 +238,11 @@ def about_run(store: Store, config: TrainConfig) -> About:
         raise InputError(
             "rotation turns coordinates; prepare the shapes with --descriptor xyz, or set it to 0"
         )
+    points = named_points(store, config)
     return About(
         config=config,
         in_channels=shape.features.shape[1],
-        classes=len(store[store.reference].vertices),
+        classes=len(store[store.reference].vertices if points is None else points),
         angles=len(shape.theta),
         prepare=store.config,
         data=store_key(store),

@@ -15,12 +15,13 @@ from finsler.errors import InputError
 from finsler.nn.loss import two_way
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import model_named
+from finsler.nn.training.naming import named_points, vertices_of_points
 from finsler.nn.training.samples import Sample
 
 
 @torch.no_grad()
 def class_scores(network: nn.Module, sample: Sample, *, softmax: str = "classes") -> Tensor:
-    """Scores (n, r) of the reference vertices, in evaluation mode; the largest is predicted.
+    """Scores (n, c) of the classes, in evaluation mode.
 
     They are logarithms of probabilities, so that those of several networks may be added. `softmax`
     as in training: with "both", a vertex and its class are each the other's best compromise
@@ -41,9 +42,27 @@ def class_scores(network: nn.Module, sample: Sample, *, softmax: str = "classes"
     return two_way(logits, sample.domain.sizes) if softmax == "both" else logits.log_softmax(1)
 
 
-def predicted_vertices(network: nn.Module, sample: Sample, *, softmax: str = "classes") -> Tensor:
-    """The reference vertex of each vertex (n,); see `class_scores`."""
-    return class_scores(network, sample, softmax=softmax).argmax(dim=1)
+def predicted_vertices(
+    network: nn.Module,
+    sample: Sample,
+    *,
+    softmax: str = "classes",
+    points: NDArray[np.int32] | None = None,
+) -> Tensor:
+    """The reference vertex of each vertex (n,); see `class_scores` and `read_vertices`."""
+    return read_vertices(class_scores(network, sample, softmax=softmax), points)
+
+
+def read_vertices(scores: Tensor, points: NDArray[np.int32] | None = None) -> Tensor:
+    """The reference vertex of largest score (n,), of scores (n, c) of one shape.
+
+    `points`, the reference vertex of each class, is given where classes are points
+    ([`named_points`][finsler.nn.training.naming.named_points]).
+    """
+    if points is None:
+        return scores.argmax(dim=1)
+    of_class = torch.as_tensor(points.astype(np.int64), device=scores.device)
+    return vertices_of_points(scores, of_class, int(points.max()) + 1).argmax(dim=1)
 
 
 def count_exact(
@@ -52,12 +71,14 @@ def count_exact(
     names: Sequence[str],
     *,
     softmax: str = "classes",
+    points: NDArray[np.int32] | None = None,
 ) -> Tensor:
     """Counts over shapes (4,): right and all among the named vertices, right and all among all."""
     counts = torch.zeros(4, dtype=torch.int64, device=_device_of(network))
     for name in names:
         sample = samples((name,))
-        right = predicted_vertices(network, sample, softmax=softmax) == sample.labels
+        found = predicted_vertices(network, sample, softmax=softmax, points=points)
+        right = found == sample.labels
         every = torch.ones_like(right)
         counts += torch.stack([right & sample.named, sample.named, right, every]).sum(dim=1)
     return counts
@@ -100,11 +121,17 @@ def predict_together(
             f"the networks name vertices of references with {classes[0]} and {classes[-1]}"
             " vertices; take networks that were trained on the same reference"
         )
+    points = named_points(store, networks[0][1].config)
+    if points is not None and len(points) != classes[0]:
+        raise InputError(
+            f"the networks know {classes[0]} points, the reference of {store.folder} lists"
+            f" {len(points)}; take the store of training"
+        )
     predicted = {}
     for name in names:
         scores = [_scores(network, about, store[name]) for network, about in networks]
         total = torch.stack([part.to(scores[0].device) for part in scores]).sum(0)
-        predicted[name] = total.argmax(1).cpu().numpy().astype(np.int32)
+        predicted[name] = read_vertices(total, points).cpu().numpy().astype(np.int32)
     return predicted
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from finsler.data.store import PreparedShape, Store
@@ -14,6 +16,7 @@ from finsler.errors import InputError
 from finsler.mesh.summary import one_line
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import Domain, model_named
+from finsler.nn.training.naming import named_points
 
 
 @one_line("names", "features", "labels")
@@ -28,10 +31,12 @@ class Sample:
     domain : Domain
         The network's second argument.
     labels : (n,) int64
+        Vertices of the reference, by which answers are scored.
     named : (n,) bool
         Vertices with ground truth.
-    weights : (n,)
-        Of each vertex in the loss; every shape counts the same, and the sum is 1.
+    rows, classes, weights : (t,)
+        Targets of the loss: a vertex, its class and its weight; every shape counts the same, and
+        the sum of the weights is 1.
     """
 
     names: tuple[str, ...]
@@ -39,6 +44,8 @@ class Sample:
     domain: Domain
     labels: Tensor
     named: Tensor
+    rows: Tensor
+    classes: Tensor
     weights: Tensor
 
     @classmethod
@@ -48,22 +55,31 @@ class Sample:
         domain: type[Domain],
         *,
         train_on: str = "every",
+        points: bool = False,
         device: torch.device | str = "cpu",
     ) -> Sample:
-        """Of one prepared shape; `train_on` as in `TrainConfig`."""
-        counted = shape.named if train_on == "named" else np.ones_like(shape.named)
-        if not counted.any():
+        """Of one prepared shape; `train_on` as in `TrainConfig`, `points` if these are classes."""
+        if points:
+            classes: NDArray[Any] = np.flatnonzero(shape.points >= 0)
+            rows: NDArray[Any] = shape.points[classes]
+        else:
+            rows = np.flatnonzero(shape.named | (train_on == "every"))
+            classes = shape.labels[rows]
+        if not len(rows):
             raise InputError(
                 f"shape {shape.name} has no vertex with ground truth; train on all vertices"
                 ' (train_on = "every") or leave the shape out'
             )
+        weights = np.full(len(rows), 1.0 / len(rows), dtype=np.float32)
         return cls(
             (shape.name,),
             torch.as_tensor(shape.features, device=device),
             domain.of(shape).to(torch.device(device)),
             torch.as_tensor(shape.labels.astype(np.int64), device=device),
             torch.as_tensor(shape.named, device=device),
-            torch.as_tensor((counted / counted.sum()).astype(np.float32), device=device),
+            torch.as_tensor(rows.astype(np.int64), device=device),
+            torch.as_tensor(classes.astype(np.int64), device=device),
+            torch.as_tensor(weights, device=device),
         )
 
     @classmethod
@@ -71,12 +87,15 @@ class Sample:
         """Several side by side."""
         if len(samples) == 1:
             return samples[0]
+        first = np.cumsum([0, *(len(sample.labels) for sample in samples)]).tolist()
         return cls(
             tuple(name for sample in samples for name in sample.names),
             torch.cat([sample.features for sample in samples]),
             type(samples[0].domain).batch([sample.domain for sample in samples]),
             torch.cat([sample.labels for sample in samples]),
             torch.cat([sample.named for sample in samples]),
+            torch.cat([sample.rows + o for sample, o in zip(samples, first, strict=False)]),
+            torch.cat([sample.classes for sample in samples]),
             torch.cat([sample.weights for sample in samples]) / len(samples),
         )
 
@@ -100,6 +119,9 @@ class Samples:
     ) -> None:
         self._store, self._about, self._device = store, about, device
         self._domain = model_named(about.config.model).domain
+        self.points = named_points(store, about.config)
+        vertices = about.classes if self.points is None else len(store[store.reference].vertices)
+        self.reference_vertices = vertices
         self._counted = dict.fromkeys(learned, about.config.train_on)
         self._free = about.config.memory * 2**30
         self._kept: dict[str, Sample] = {}
@@ -118,7 +140,10 @@ class Samples:
         shape = self._store[name]
         self._check(shape)
         counted = self._counted.get(name, "every")
-        sample = Sample.of(shape, self._domain, train_on=counted, device=self._device)
+        points = self.points is not None and name in self._counted
+        sample = Sample.of(
+            shape, self._domain, train_on=counted, points=points, device=self._device
+        )
         tensors = [sample.features, *vars(sample.domain).values()]
         size = sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
         if size <= self._free:
@@ -127,14 +152,19 @@ class Samples:
         return sample
 
     def _check(self, shape: PreparedShape) -> None:
-        channels, classes = self._about.in_channels, self._about.classes
+        channels, vertices = self._about.in_channels, self.reference_vertices
         if shape.features.shape[1] != channels:
             raise InputError(
                 f"shape {shape.name} has {shape.features.shape[1]} features a vertex, the network"
                 f" takes {channels}; prepare the shapes with the same descriptor"
             )
-        if len(shape.labels) and not 0 <= shape.labels.min() <= shape.labels.max() < classes:
+        if len(shape.labels) and not 0 <= shape.labels.min() <= shape.labels.max() < vertices:
             raise InputError(
-                f"shape {shape.name} has labels outside 0..{classes - 1}, the vertices of the"
+                f"shape {shape.name} has labels outside 0..{vertices - 1}, the vertices of the"
                 " reference; prepare the collection again"
+            )
+        if self.points is not None and len(shape.points) != len(self.points):
+            raise InputError(
+                f"shape {shape.name} lists {len(shape.points)} points, the reference"
+                f" {len(self.points)}; prepare the collection again, or set classes=vertices"
             )

@@ -54,8 +54,10 @@ class Objective(nn.Module):
         super().__init__()
         self.network, self.config = network, config
 
-    def forward(self, features: Tensor, domain: Domain, labels: Tensor, weights: Tensor) -> Tensor:
-        """Cross entropy, the mean over the shapes of the mean over their counted vertices."""
+    def forward(
+        self, features: Tensor, domain: Domain, rows: Tensor, classes: Tensor, weights: Tensor
+    ) -> Tensor:
+        """Cross entropy, the mean over the shapes of the mean over their targets."""
         config, mixed = self.config, self.config.precision == "bf16"
         if config.rotation > 0:
             features = rotate(features, degrees=config.rotation)
@@ -71,7 +73,8 @@ class Objective(nn.Module):
         return classification_loss(
             hidden.to(features.dtype),
             self.network.classifier,
-            labels,
+            classes,
+            rows=rows,
             weights=weights,
             label_smoothing=config.label_smoothing,
             dtype=torch.bfloat16 if mixed else None,
@@ -116,8 +119,8 @@ class Stepper:
 
     def loss(self, sample: Sample) -> Tensor:
         """The objective of a sample."""
-        arguments = (sample.features, sample.domain, sample.labels, sample.weights)
-        loss: Tensor = self.objective(*arguments)
+        targets = (sample.rows, sample.classes, sample.weights)
+        loss: Tensor = self.objective(sample.features, sample.domain, *targets)
         return loss
 
 
