@@ -65,7 +65,8 @@ def steps(mesh: finsler.TriMesh, share: float, device: str) -> list[dict[str, An
         ("chebyshev", torch.randn(n, 352), operators),
     ):
         labels, weights = torch.arange(n, device=place), torch.full((n,), 1 / n, device=place)
-        targets = (labels, labels, weights)
+        positions = torch.as_tensor(mesh.vertices, dtype=torch.float32, device=place)
+        targets = (positions, labels, labels, weights)
         sample = Sample((name,), features.to(place), domain.to(place), labels, named, *targets)
         config = TrainConfig(model=name)
         for recorded in (False, True)[: 1 + place.type.count("cuda")]:

@@ -4,7 +4,9 @@ Rotations and scales must change nothing: operators and SHOT are intrinsic or tu
 mirrored shape has another orientation, which directed operators see. Other triangulations, noise
 and holes change the input.
 
-    python benchmarks/network_variants.py RUN/last.safetensors COLLECTION [--shapes 20]
+    python benchmarks/network_variants.py RUN/last.safetensors COLLECTION [--store STORE]
+
+A network whose classes are points needs the store of its training as well.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ import torch
 
 from common import print_table, save
 from finsler.analysis.geodesic import geodesic_matrix
-from finsler.data import PrepareConfig, PreparedShape, Shape, open_collection, prepare_shape
+from finsler.data import PrepareConfig, PreparedShape, Shape, Store, open_collection, prepare_shape
 from finsler.data.variants import vary
 from finsler.mesh import surface_area
 from finsler.nn.training import Sample, load_model
 from finsler.nn.training.models import model_named
+from finsler.nn.training.naming import Points
 from finsler.nn.training.prediction import predicted_vertices
 from finsler.typing import IntArray
 
@@ -36,18 +39,20 @@ def main() -> None:
     parser.add_argument("checkpoint")
     parser.add_argument("collection")
     parser.add_argument("--shapes", type=int, default=20)
+    parser.add_argument("--store", help="that of training, for a network of points")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that prepare")
     options = parser.parse_args()
     network, about = load_model(options.checkpoint)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network.to(device)
     shapes = open_collection(options.collection)
+    points = Points.of(Store.open(options.store), about.config, device) if options.store else None
     reference = shapes.load(shapes.reference).mesh
     names = shapes.test[: options.shapes]
 
     def predicted(prepared: PreparedShape) -> IntArray:
         sample = Sample.of(prepared, model_named(about.config.model).domain, device=device)
-        vertices = predicted_vertices(network, sample, softmax=about.config.softmax)
+        vertices = predicted_vertices(network, sample, softmax=about.config.softmax, points=points)
         return vertices.cpu().numpy()
 
     truths, answers = {}, {}

@@ -120,7 +120,7 @@ class TestPack:
 
 
 def forged_list(**about):
-    whole = {"format": 2, "name": "a", "train": [], "test": [], "reference": "x", "keys": {}}
+    whole = {"format": 3, "name": "a", "train": [], "test": [], "reference": "x", "keys": {}}
     return json.dumps({**whole, "config": {}, **about})
 
 
@@ -196,15 +196,16 @@ class TestPrepare:
         moved = dataclasses.replace(shape, mesh=TriMesh(vertices, shape.mesh.faces))
         relabelled = dataclasses.replace(shape, labels=shape.labels[::-1].copy())
         masked = dataclasses.replace(shape, named=~shape.named)
-        keys |= {key_of(other, CONFIG) for other in (moved, relabelled, masked)}
-        assert len(keys) == 4
+        listed = dataclasses.replace(shape, points=np.arange(len(shape.labels)))
+        keys |= {key_of(other, CONFIG) for other in (moved, relabelled, masked, listed)}
+        assert len(keys) == 5
 
     def test_keys_of_stores_that_exist_stay(self):
         faces = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
         corners = TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], faces)
         shape = Shape("t", corners, np.arange(4), np.array([True, False, True, True]))
         key = key_of(shape, PrepareConfig())
-        assert key == "64c3925555a5324b672372aabd2f1bf9f68a34c0e455f5adf9ae591548c12939"
+        assert key == "00d9f2d87a6e56590dd8081f77860776c7c282c1bef94f8d391f5aa9692f15b9"
 
     def test_every_field_of_the_configuration_is_tried_above(self):
         assert len(dataclasses.fields(PrepareConfig)) == 14 + 3 + 1
@@ -447,7 +448,7 @@ class TestPrepare:
             ("not json", "damaged"),
             ("[]", "damaged"),
             ('{"format": 77}', "format 77"),
-            ('{"format": 2, "config": {"magic": 1}}', "damaged"),
+            ('{"format": 3, "config": {"magic": 1}}', "damaged"),
             (forged_list(config={"magic": 1}), "there is no setting 'magic'"),
             (forged_list(config={"smoothing": 1_000_000_000}), "smoothing is 1000000000"),
             (forged_list(config={"bins": 10**9}), "bins is 1000000000"),
@@ -458,7 +459,7 @@ class TestPrepare:
             (forged_list(keys={"x": 7}), "keys of x is 7; it must be a text"),
             (forged_list(extra=1), "there is no setting 'extra'"),
             (
-                '{"format": 2, "config": {}, "name": "a", "train": [], "test": [],'
+                '{"format": 3, "config": {}, "name": "a", "train": [], "test": [],'
                 ' "reference": "x", "keys": {"x": "../../etc/passwd"}}',
                 "in place of a key",
             ),

@@ -112,3 +112,39 @@ def test_two_way_scores_of_a_permutation_do_not_depend_on_popular_classes():
     logits[:, 0] += 3.0
     assert logits.argmax(1).tolist() == [0, 0, 0, 0]
     assert two_way(logits, [4]).argmax(1).tolist() == truth.tolist()
+
+
+@DEVICES
+@pytest.mark.parametrize("softmax", ["classes", "both"])
+@pytest.mark.parametrize("sizes", [None, [10, 27]])
+def test_a_row_may_have_several_labels_and_another_none(device, softmax, sizes):
+    hidden, classifier, _ = problem(device, 13)
+    pairs = torch.randperm(37 * 13, device=device)[:60].sort().values
+    rows, labels, weights = pairs // 13, pairs % 13, torch.rand(60, device=device)
+    weights[::7] = 0.0
+    found = classification_loss(
+        hidden,
+        classifier,
+        labels,
+        rows=rows,
+        weights=weights,
+        label_smoothing=0.1,
+        softmax=softmax,
+        sizes=sizes,
+    )
+    logits = classifier(hidden)
+    scores = logits.log_softmax(1)
+    if softmax == "both":
+        scores = 0.5 * two_way(logits, sizes or [37])
+    expected = -sum(
+        weight * (0.9 * scores[row, label] + 0.1 * scores[row].mean())
+        for row, label, weight in zip(rows, labels, weights, strict=True)
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    wanted = (hidden, classifier.weight, classifier.bias)
+    for one, other in zip(
+        torch.autograd.grad(3.0 * found, wanted),
+        torch.autograd.grad(3.0 * expected, wanted),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)

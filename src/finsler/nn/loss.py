@@ -149,7 +149,7 @@ def _one_way_(table: Any, rows: Tensor, labels: Tensor, share: Tensor, smoothing
     none = lse.new_zeros(table.classes if own.is_cuda else 0)
     table.to_gradient(slice(None), of_row, lse, none, none, even)
     slope = of_row[rows] * torch.exp(own - lse[rows]) - even[rows] - (1.0 - smoothing) * share
-    table.table[rows, labels] = torch.where(share > 0.0, slope, 0.0).to(table.table.dtype)
+    table.table[rows, labels] = torch.where(of_row[rows] > 0.0, slope, 0.0).to(table.table.dtype)
     loss = lse[rows] - (1.0 - smoothing) * own - smoothing * mean[rows]
     return torch.where(share > 0.0, loss, 0.0) @ share
 

@@ -29,6 +29,8 @@ OTHER = {
     "feature_dropout": 0.3,
     "feature_noise": 0.01,
     "softmax": "both",
+    "classes": "points",
+    "point_neighbors": 16,
     "rotation": 5.0,
     "precision": "tf32",
     "train_on": "every",

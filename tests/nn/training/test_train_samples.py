@@ -117,5 +117,7 @@ def test_held_out_shapes():
 def test_sample_of_a_shape(store):
     sample = Sample.of(store["b"], DOMAIN, train_on="named")
     assert sample.names == ("b",) and sample.labels.dtype == torch.int64
-    assert torch.equal(sample.weights > 0, sample.named)
+    assert torch.equal(sample.rows, sample.named.nonzero()[:, 0])
+    assert torch.equal(sample.classes, sample.labels[sample.named])
+    assert sample.positions.shape == (len(sample.labels), 3)
     assert sample.weights.sum().item() == pytest.approx(1.0)

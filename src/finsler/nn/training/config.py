@@ -101,6 +101,14 @@ class TrainConfig(MapSettings):
         " lists, where labels follow from these",
         choices=("vertices", "points"),
     )
+    point_neighbors: int = _setting(
+        128,
+        "others from whose places that of a point is corrected when predictions are read; 0 for"
+        " none",
+        _NOT_NEGATIVE,
+        ("at most", 1024),
+        only_with=("classes", "points"),
+    )
     feature_dropout: float = _setting(0.0, "share of the features left out in training", *_SHARE)
     feature_noise: float = _setting(
         0.0, "standard deviation of noise added to the features in training", _NOT_NEGATIVE

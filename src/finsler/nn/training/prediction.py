@@ -15,17 +15,20 @@ from finsler.errors import InputError
 from finsler.nn.loss import two_way
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import model_named
-from finsler.nn.training.naming import named_points, vertices_of_points
+from finsler.nn.training.naming import Points
 from finsler.nn.training.samples import Sample
 
 
 @torch.no_grad()
-def class_scores(network: nn.Module, sample: Sample, *, softmax: str = "classes") -> Tensor:
+def class_scores(
+    network: nn.Module, sample: Sample, *, softmax: str = "classes", points: bool = False
+) -> Tensor:
     """Scores (n, c) of the classes, in evaluation mode.
 
-    They are logarithms of probabilities, so that those of several networks may be added. `softmax`
-    as in training: with "both", a vertex and its class are each the other's best compromise
-    ([`two_way`][finsler.nn.loss.two_way]).
+    They are logarithms of probabilities, so that those of several networks may be averaged.
+    `softmax` as in training: with "both", a vertex and its class are each the other's best
+    compromise ([`two_way`][finsler.nn.loss.two_way]). With `points` classes are points of one
+    shape, and each looks for its vertex.
 
     Raises
     ------
@@ -39,6 +42,8 @@ def class_scores(network: nn.Module, sample: Sample, *, softmax: str = "classes"
             f"the network's answer for shape {', '.join(sample.names)} is not finite; check the"
             " features of the shape, and prepare it again"
         )
+    if points:
+        return logits.log_softmax(0)
     return two_way(logits, sample.domain.sizes) if softmax == "both" else logits.log_softmax(1)
 
 
@@ -47,22 +52,11 @@ def predicted_vertices(
     sample: Sample,
     *,
     softmax: str = "classes",
-    points: NDArray[np.int32] | None = None,
+    points: Points | None = None,
 ) -> Tensor:
-    """The reference vertex of each vertex (n,); see `class_scores` and `read_vertices`."""
-    return read_vertices(class_scores(network, sample, softmax=softmax), points)
-
-
-def read_vertices(scores: Tensor, points: NDArray[np.int32] | None = None) -> Tensor:
-    """The reference vertex of largest score (n,), of scores (n, c) of one shape.
-
-    `points`, the reference vertex of each class, is given where classes are points
-    ([`named_points`][finsler.nn.training.naming.named_points]).
-    """
-    if points is None:
-        return scores.argmax(dim=1)
-    of_class = torch.as_tensor(points.astype(np.int64), device=scores.device)
-    return vertices_of_points(scores, of_class, int(points.max()) + 1).argmax(dim=1)
+    """The reference vertex of each vertex (n,); `points` where these are the classes."""
+    scores = class_scores(network, sample, softmax=softmax, points=points is not None)
+    return scores.argmax(dim=1) if points is None else points.named_by(scores, sample.positions)
 
 
 def count_exact(
@@ -71,7 +65,7 @@ def count_exact(
     names: Sequence[str],
     *,
     softmax: str = "classes",
-    points: NDArray[np.int32] | None = None,
+    points: Points | None = None,
 ) -> Tensor:
     """Counts over shapes (4,): right and all among the named vertices, right and all among all."""
     counts = torch.zeros(4, dtype=torch.int64, device=_device_of(network))
@@ -104,7 +98,7 @@ def predict(
 def predict_together(
     networks: Sequence[tuple[nn.Module, About]], store: Store, names: Sequence[str]
 ) -> dict[str, NDArray[np.int32]]:
-    """What several networks name together: their scores are added.
+    """What several networks name together: the mean of their scores counts.
 
     Arguments and result are those of `predict`, for pairs of a network and what it knows of itself.
 
@@ -121,24 +115,33 @@ def predict_together(
             f"the networks name vertices of references with {classes[0]} and {classes[-1]}"
             " vertices; take networks that were trained on the same reference"
         )
-    points = named_points(store, networks[0][1].config)
-    if points is not None and len(points) != classes[0]:
+    device = _device_of(networks[0][0])
+    points = Points.of(store, networks[0][1].config, device)
+    known = len(store[store.reference].vertices if points is None else points.vertices)
+    if known != classes[0]:
         raise InputError(
-            f"the networks know {classes[0]} points, the reference of {store.folder} lists"
-            f" {len(points)}; take the store of training"
+            f"the networks know {classes[0]} classes, the reference of {store.folder} has {known};"
+            " take the store of training"
         )
     predicted = {}
     for name in names:
-        scores = [_scores(network, about, store[name]) for network, about in networks]
-        total = torch.stack([part.to(scores[0].device) for part in scores]).sum(0)
-        predicted[name] = read_vertices(total, points).cpu().numpy().astype(np.int32)
+        scores = [
+            _scores(network, about, store[name], points is not None) for network, about in networks
+        ]
+        mean = torch.stack([part.to(device) for part in scores]).mean(0)
+        if points is None:
+            vertices = mean.argmax(dim=1)
+        else:
+            positions = torch.as_tensor(store[name].vertices, device=device)
+            vertices = points.named_by(mean, positions)
+        predicted[name] = vertices.cpu().numpy().astype(np.int32)
     return predicted
 
 
-def _scores(network: nn.Module, about: About, shape: PreparedShape) -> Tensor:
+def _scores(network: nn.Module, about: About, shape: PreparedShape, points: bool) -> Tensor:
     domain, device = model_named(about.config.model).domain, _device_of(network)
     sample = Sample.of(shape, domain, device=device)
-    return class_scores(network, sample, softmax=about.config.softmax)
+    return class_scores(network, sample, softmax=about.config.softmax, points=points)
 
 
 def _device_of(network: nn.Module) -> torch.device:

@@ -16,7 +16,7 @@ from finsler.errors import InputError
 from finsler.mesh.summary import one_line
 from finsler.nn.training.checkpoint import About
 from finsler.nn.training.models import Domain, model_named
-from finsler.nn.training.naming import named_points
+from finsler.nn.training.naming import Points
 
 
 @one_line("names", "features", "labels")
@@ -34,6 +34,7 @@ class Sample:
         Vertices of the reference, by which answers are scored.
     named : (n,) bool
         Vertices with ground truth.
+    positions : (n, 3)
     rows, classes, weights : (t,)
         Targets of the loss: a vertex, its class and its weight; every shape counts the same, and
         the sum of the weights is 1.
@@ -44,6 +45,7 @@ class Sample:
     domain: Domain
     labels: Tensor
     named: Tensor
+    positions: Tensor
     rows: Tensor
     classes: Tensor
     weights: Tensor
@@ -77,6 +79,7 @@ class Sample:
             domain.of(shape).to(torch.device(device)),
             torch.as_tensor(shape.labels.astype(np.int64), device=device),
             torch.as_tensor(shape.named, device=device),
+            torch.as_tensor(shape.vertices, device=device),
             torch.as_tensor(rows.astype(np.int64), device=device),
             torch.as_tensor(classes.astype(np.int64), device=device),
             torch.as_tensor(weights, device=device),
@@ -94,6 +97,7 @@ class Sample:
             type(samples[0].domain).batch([sample.domain for sample in samples]),
             torch.cat([sample.labels for sample in samples]),
             torch.cat([sample.named for sample in samples]),
+            torch.cat([sample.positions for sample in samples]),
             torch.cat([sample.rows + o for sample, o in zip(samples, first, strict=False)]),
             torch.cat([sample.classes for sample in samples]),
             torch.cat([sample.weights for sample in samples]) / len(samples),
@@ -119,7 +123,7 @@ class Samples:
     ) -> None:
         self._store, self._about, self._device = store, about, device
         self._domain = model_named(about.config.model).domain
-        self.points = named_points(store, about.config)
+        self.points = Points.of(store, about.config, device)
         vertices = about.classes if self.points is None else len(store[store.reference].vertices)
         self.reference_vertices = vertices
         self._counted = dict.fromkeys(learned, about.config.train_on)
@@ -163,8 +167,9 @@ class Samples:
                 f"shape {shape.name} has labels outside 0..{vertices - 1}, the vertices of the"
                 " reference; prepare the collection again"
             )
-        if self.points is not None and len(shape.points) != len(self.points):
+        if self.points is not None and len(shape.points) != len(self.points.vertices):
             raise InputError(
                 f"shape {shape.name} lists {len(shape.points)} points, the reference"
-                f" {len(self.points)}; prepare the collection again, or set classes=vertices"
+                f" {len(self.points.vertices)}; prepare the collection again, or set"
+                " classes=vertices"
             )
