@@ -14,7 +14,8 @@ from finsler.nn.operators import OperatorStack
 from finsler.nn.recurrence import chebyshev, clenshaw
 from finsler.nn.shot import shot_torch
 from finsler.nn.sparse import TorchLaplacian, laplacian_to_torch, matrix_to_torch
-from finsler.nn.spectra import spectrum_torch
+from finsler.nn.spectra import spectra_torch, spectrum_torch
+from finsler.nn.zoomout import zoomout_torch
 
 __all__ = [
     "AnisotropicChebConv",
@@ -32,6 +33,8 @@ __all__ = [
     "randers_diffusivity",
     "rescale_torch",
     "shot_torch",
+    "spectra_torch",
     "spectrum_torch",
     "strength_operators",
+    "zoomout_torch",
 ]

@@ -150,11 +150,15 @@ def named_points(store: Store, config: TrainConfig) -> NDArray[np.int32] | None:
 
 
 def follows_points(shape: PreparedShape, reference_points: NDArray[np.int32]) -> bool:
-    """Whether the labels of a shape are the reference vertices of the first points."""
+    """Whether a shape has all points, and the first at each vertex give the labels.
+
+    Parts lack points, and each point looks for its vertex: there, vertices are the better classes.
+    """
     if len(shape.points) != len(reference_points) or len(reference_points) == 0:
         return False
+    if (shape.points < 0).any():
+        return False
     vertices, first = np.unique(shape.points, return_index=True)
-    first, vertices = first[vertices >= 0], vertices[vertices >= 0]
     known = np.zeros(len(shape.named), dtype=np.bool_)
     known[vertices] = True
     same = shape.labels[vertices] == reference_points[first]
