@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from finsler.data import Store
 from finsler.errors import InputError
 from finsler.evaluation.surface_distances import SurfaceDistances
 from finsler.mesh.trimesh import TriMesh
+from finsler.nn.training.checkpoint import About, load_model
+from finsler.nn.training.class_maps import class_maps
 from finsler.nn.training.map_prediction import READ_OUTS, MapModel, choose_map, map_array
 from finsler.storage.files import make_folder
 from finsler.storage.npz import write_npz
@@ -45,9 +48,17 @@ def match_store(
         )
     if out is not None:
         make_folder(str(out))
-    model = MapModel.load(checkpoint, device=device)
-    tally, start, rng = _Tally(), time.perf_counter(), np.random.default_rng(0)
+    network, about = load_model(checkpoint, device=device)
     config = {"checkpoint": checkpoint.name, "store": opened.name, "tune": tune}
+    if about.config.objective == "labels":
+        if out is None or tune or chosen != "auto":
+            raise InputError(
+                f"{checkpoint}: this network names points or vertices of a reference, and its maps"
+                " are only written; give --out, without --tune and --read-out"
+            )
+        return _write_class_maps(network, about, opened, names, out, config)
+    model = MapModel(network, about)
+    tally, start, rng = _Tally(), time.perf_counter(), np.random.default_rng(0)
     with progress_bar() as bar:
         task = bar.add_task("matching", total=len(names) * (len(names) - 1) // 2)
         for one, other, maps in model.pairs(opened, names, tune=tune):
@@ -67,6 +78,25 @@ def match_store(
     seconds = time.perf_counter() - start
     tally.measure(opened, workers)
     return {"pairs": tally.pairs, "seconds": seconds, "read_outs": tally.summary()}
+
+
+def _write_class_maps(
+    network: Any,
+    about: About,
+    store: Store,
+    names: Sequence[str],
+    out: Path,
+    config: dict[str, Any],
+) -> dict[str, Any]:
+    """Write the maps of a network that names classes; `finsler benchmark --maps` measures them."""
+    start, count = time.perf_counter(), len(names) * (len(names) - 1)
+    with progress_bar() as bar:
+        task = bar.add_task("matching", total=count)
+        for a, b, images in class_maps(network, about, store, names):
+            record = {**config, "mesh_1": a, "mesh_2": b, "read_out": "classes"}
+            write_npz(out / f"{a}__{b}.npz", {"map_12": images}, record)
+            bar.advance(task)
+    return {"pairs": count, "seconds": time.perf_counter() - start, "read_outs": {}}
 
 
 class _Tally:

@@ -1,4 +1,4 @@
-"""`finsler maps`: match all shapes of a store with a network that learned maps."""
+"""`finsler maps`: match all shapes of a store with a trained network."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from finsler.cli.train import Device, DeviceChoice, StoreFolder
 
 Checkpoint = Annotated[
     Path,
-    typer.Argument(
-        metavar="CHECKPOINT", help="A .safetensors of `finsler train --objective maps`."
-    ),
+    typer.Argument(metavar="CHECKPOINT", help="A .safetensors of `finsler train`."),
 ]
 Split = Annotated[
     Literal["test", "train", "all"], typer.Option(help="Which shapes of the store are matched.")
@@ -53,6 +51,9 @@ def maps(
     The network describes each shape once; maps are read from its features in several ways, without
     the refinement of `finsler match`. Errors are mean distances along edges to the true vertex, in
     hundredths of √area, at up to 1,000 vertices of each pair; a pair above 8 counts as failed.
+
+    A network that learned labels matches vertices at which the same class lies; its maps are
+    written, and `finsler benchmark COLLECTION --maps FOLDER` measures them.
 
     Example: `finsler maps runs/maps/last.safetensors store --out maps`
     """

@@ -48,7 +48,8 @@ def learned_map(
 
     Of a network that names vertices of a reference, vertex x goes to the y of largest
     Σ_r p(r | x) p(r | y): the probability that both are the same vertex r of the reference, which
-    itself is not needed. Its trust is that sum.
+    itself is not needed. Its trust is that sum. Where its classes are points, p(x | r), over the
+    vertices, takes the place of p(r | x).
 
     Trust is divided by 1 + (d/0.05)² with d the straight distance, in √area, between x and where
     the same rule brings y. The meshes are prepared as those that the network was trained on.
@@ -130,11 +131,12 @@ def _unknown(mesh: TriMesh) -> Shape:
 
 
 def _probabilities(network: Any, about: Any, mesh: TriMesh) -> NDArray[np.float32]:
-    """Of each vertex of the reference at each vertex of a mesh, (n, classes)."""
+    """Of each class at each vertex of a mesh, (n, classes)."""
     from finsler.nn.training import Sample
     from finsler.nn.training.models import model_named
 
     prepared = prepare_shape(_unknown(mesh), about.prepare)
     sample = Sample.of(prepared, model_named(about.config.model).domain)
     logits = network.requires_grad_(False)(sample.features, sample.domain)
-    return np.asarray(softmax(logits.numpy(), axis=1))
+    axis = 0 if about.config.classes == "points" else 1
+    return np.asarray(softmax(logits.numpy(), axis=axis))

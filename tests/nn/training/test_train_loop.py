@@ -69,7 +69,8 @@ def test_metrics_are_what_the_last_checkpoint_predicts(store, tmp_path):
     lines = curve(tmp_path / "metrics.jsonl")
     assert [m["epoch"] for m in lines if "test_named" in m] == [3, 6, 8]
     network, about = load_model(tmp_path / "last.safetensors")
-    assert not network.training and about.epoch == 8 and about.config == config
+    assert not network.training and about.epoch == 8
+    assert about.config == config.on_device("cpu")
     right = predict(network, store, ["d"], about=about)["d"] == store["d"].labels
     assert lines[-1]["test_every"] == right.mean() > 0
     assert lines[-1]["test_named"] == right[store["d"].named].mean()
@@ -304,6 +305,25 @@ def test_mixed_precision_needs_a_processor_that_knows_it(store, tmp_path, monkey
     monkeypatch.setattr("finsler.nn.training.loop.has_bf16", lambda: False)
     with pytest.raises(InputError, match='precision "bf16" needs cuda or a processor'):
         train(store, tmp_path, dataclasses.replace(TINY, precision="bf16", device="cpu"))
+
+
+def test_the_precision_of_a_run_is_that_of_its_device(store, tmp_path):
+    config = dataclasses.replace(TINY, device="cpu")
+    assert config.precision == "auto"
+    _, about = train(store, tmp_path, config)
+    assert about.config.precision == "float32"
+    # The same run goes on with what "auto" meant.
+    longer = dataclasses.replace(config, precision="float32")
+    assert train(store, tmp_path, longer)[1].history == about.history
+    with pytest.raises(InputError, match="precision = float32, not tf32"):
+        train(store, tmp_path, dataclasses.replace(config, precision="tf32"))
+
+
+def test_networks_whose_mixed_precision_was_not_measured_keep_single_precision():
+    assert TrainConfig().on_device("cuda").precision == "bf16"
+    for other in (TrainConfig(model="fieldconv"), TrainConfig(objective="maps")):
+        assert other.on_device("cuda").precision == "float32"
+    assert TrainConfig(precision="tf32").on_device("cuda").precision == "tf32"
 
 
 @pytest.mark.parametrize("model", ["chebyshev", "small"])

@@ -1,5 +1,6 @@
 """Points of the ground truth as classes: what labels follow from them, and what is read."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -11,6 +12,7 @@ from finsler.data import Collection, PrepareConfig, Shape, Store, prepare
 from finsler.data.labels import canonical_labels
 from finsler.errors import InputError
 from finsler.nn.training import TrainConfig, predict, train
+from finsler.nn.training.class_maps import class_maps
 from finsler.nn.training.naming import Points, named_points, neighbor_weights, vertices_of_points
 from finsler.nn.training.prediction import count_exact, predict_together
 from finsler.nn.training.samples import Samples
@@ -131,20 +133,29 @@ def test_training_with_points(listed, tmp_path):
     np.testing.assert_array_equal(twice["d"], found)
 
 
-def test_learns_where_points_lie(listed, tmp_path):
-    config = TrainConfig(
-        epochs=150,
-        channels=16,
-        hidden=64,
-        order=4,
-        classes="points",
-        softmax="both",
-        dropout=0.0,
-        learning_rate=1e-2,
-        point_neighbors=0,
-        device="cpu",
-    )
-    network, about = train(listed, tmp_path / "run", config)
+LEARNED = TrainConfig(
+    epochs=150,
+    channels=16,
+    hidden=64,
+    order=4,
+    classes="points",
+    softmax="both",
+    dropout=0.0,
+    learning_rate=1e-2,
+    point_neighbors=0,
+    device="cpu",
+)
+
+
+@pytest.fixture(scope="module")
+def learned(listed, tmp_path_factory):
+    """A folder, and the network that was trained there."""
+    folder = tmp_path_factory.mktemp("learned")
+    return folder, *train(listed, folder, LEARNED)
+
+
+def test_learns_where_points_lie(listed, learned):
+    _, network, about = learned
     found = predict(network, listed, ("a",), about=about)["a"]
     shape = listed["a"]
     assert (found == shape.labels)[shape.named].mean() > 0.9
@@ -160,3 +171,31 @@ def test_a_network_of_points_wants_its_store(listed, store, tmp_path):
     network, about = train(listed, tmp_path / "run", POINTS)
     with pytest.raises(InputError, match=r"know 120 classes, the reference of .* has 92; take"):
         predict(network, store, store.test, about=about)
+
+
+def test_maps_between_shapes(listed, learned, tmp_path, finsler_command):
+    run, network, about = learned
+    maps = {(a, b): images for a, b, images in class_maps(network, about, listed, ("a", "b", "c"))}
+    assert len(maps) == 6
+    for (a, b), images in maps.items():
+        here, there = listed[a], listed[b]
+        # A point that lies alone at its vertex says where this goes.
+        alone = np.isin(np.arange(120), np.flatnonzero(np.bincount(here.points)[here.points] == 1))
+        right = images[here.points[alone]] == there.points[alone]
+        assert right.mean() > 0.9
+        assert 0 <= images.min() <= images.max() < len(there.vertices)
+    out = tmp_path / "maps"
+    given = ("maps", run / "last.safetensors", listed.folder, "--split", "train")
+    code, _, said = finsler_command(*given)
+    assert code == 2 and "give --out" in said
+    code, told, _ = finsler_command(*given, "-o", out)
+    assert code == 0 and "6 pairs matched" in told
+    with np.load(out / "a__b.npz") as written:
+        np.testing.assert_array_equal(written["map_12"], maps["a", "b"])
+
+
+def test_maps_of_a_network_that_names_vertices(store, tmp_path):
+    config = dataclasses.replace(LEARNED, epochs=40, classes="vertices", point_neighbors=128)
+    network, about = train(store, tmp_path, config)
+    for _, _, images in class_maps(network, about, store, ("a", "b")):
+        assert (images == np.arange(92))[store["a"].named].mean() > 0.9

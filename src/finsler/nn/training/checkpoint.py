@@ -188,6 +188,8 @@ def load_model(
     checkpoint = Checkpoint.read(path)
     network = checkpoint.about.build()
     checkpoint.load(network)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     return network.to(device).eval(), checkpoint.about
 
 

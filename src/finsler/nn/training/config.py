@@ -7,8 +7,6 @@ docs/training.md and `finsler train --settings` are made of that.
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 import operator
 import os
 import tomllib
@@ -24,8 +22,9 @@ from finsler.nn.training.settings import POSITIVE as _POSITIVE
 from finsler.nn.training.settings import SHARE as _SHARE
 from finsler.nn.training.settings import MapSettings
 from finsler.nn.training.settings import setting as _setting
+from finsler.nn.training.values import LONGEST_TEXT, parsed, shown, toml, typed
 
-_LONGEST_FILE, _LONGEST_TEXT = 2**20, 100
+_LONGEST_FILE = 2**20
 _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
     "at least": operator.ge,
     "above": operator.gt,
@@ -119,9 +118,10 @@ class TrainConfig(MapSettings):
         _NOT_NEGATIVE,
     )
     precision: str = _setting(
-        "float32",
-        "of matrix products; bf16, where the device multiplies it, is automatic mixed precision",
-        choices=("float32", "tf32", "bf16"),
+        "auto",
+        "of matrix products; bf16, where the device multiplies it, is automatic mixed precision;"
+        " auto is bf16 where networks of operators learn labels on cuda, and float32 elsewhere",
+        choices=("auto", "float32", "tf32", "bf16"),
     )
     train_on: str = _setting(
         "named", "vertices whose loss counts: with ground truth, or all", choices=("named", "every")
@@ -152,7 +152,7 @@ class TrainConfig(MapSettings):
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value = _typed(field.name, getattr(self, field.name), _TYPES[field.name])
+            value = typed(field.name, getattr(self, field.name), _TYPES[field.name])
             _require_in_range(field, value)
             object.__setattr__(self, field.name, value)
         for field in dataclasses.fields(self):
@@ -166,9 +166,9 @@ class TrainConfig(MapSettings):
         """Raise where another setting leaves this one without effect."""
         value, needed = getattr(self, field.name), field.metadata["only_with"]
         if needed and value != field.default and getattr(self, needed[0]) != needed[1]:
-            shown = list(value) if isinstance(value, tuple) else value
+            given = list(value) if isinstance(value, tuple) else value
             raise InputError(
-                f"{field.name} is {_shown(shown)}, which has no effect unless {needed[0]} is"
+                f"{field.name} is {shown(given)}, which has no effect unless {needed[0]} is"
                 f' "{needed[1]}"; set {needed[0]}={needed[1]}, or leave {field.name} out'
             )
 
@@ -213,9 +213,9 @@ class TrainConfig(MapSettings):
         for setting in settings:
             name, equals, text = setting.partition("=")
             if not equals:
-                raise InputError(f"{_shown(setting)} is no setting; write key=value, as epochs=20")
+                raise InputError(f"{shown(setting)} is no setting; write key=value, as epochs=20")
             name = _known(name.strip())
-            changed[name] = _parsed(name, text.strip(), _TYPES[name])
+            changed[name] = parsed(name, text.strip(), _TYPES[name])
         return dataclasses.replace(self, **changed)
 
     def record(self) -> dict[str, Any]:
@@ -229,22 +229,40 @@ class TrainConfig(MapSettings):
             if not (needed := field.metadata["only_with"]) or getattr(self, needed[0]) == needed[1]
         }
 
+    def on_device(self, kind: str) -> TrainConfig:
+        """With the precision that "auto" means on a kind of device, "cpu" or "cuda".
+
+        Examples
+        --------
+        >>> TrainConfig().on_device("cuda").precision, TrainConfig().on_device("cpu").precision
+        ('bf16', 'float32')
+        """
+        if self.precision != "auto":
+            return self
+        measured = self.objective == "labels" and self.model != "fieldconv"
+        precision = "bf16" if kind == "cuda" and measured else "float32"
+        return dataclasses.replace(self, precision=precision)
+
     def to_toml(self) -> str:
         """As a TOML text that `load` reads to the same configuration."""
-        return "".join(f"{name} = {_toml(value)}\n" for name, value in self.record().items())
+        return "".join(f"{name} = {toml(value)}\n" for name, value in self.record().items())
 
     def differences(self, other: TrainConfig) -> list[str]:
-        """Names of the values that differ and would change what is learned."""
+        """Names of the values that differ and would change what is learned.
+
+        The precision "auto" differs from none.
+        """
+        auto = ["precision"] if "auto" in (self.precision, other.precision) else []
         return [
             field.name
             for field in dataclasses.fields(self)
             if not field.metadata["resumable"]
+            and field.name not in auto
             and getattr(self, field.name) != getattr(other, field.name)
         ]
 
 
 _TYPES: dict[str, Any] = get_type_hints(TrainConfig)
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a short text"}
 
 
 def settings_table() -> list[tuple[str, str, str, str]]:
@@ -258,7 +276,7 @@ def settings_table() -> list[tuple[str, str, str, str]]:
     inherited = {field.name for field in dataclasses.fields(MapSettings)}
     listed = sorted(dataclasses.fields(TrainConfig), key=lambda field: field.name in inherited)
     return [
-        (field.name, _toml(field.default), _range_text(field), field.metadata["help"])
+        (field.name, toml(field.default), _range_text(field), field.metadata["help"])
         for field in listed
     ]
 
@@ -285,55 +303,5 @@ def _require_in_range(field: dataclasses.Field[Any], value: Any) -> None:
 def _known(name: str) -> str:
     if name in _TYPES:
         return name
-    near = get_close_matches(name[:_LONGEST_TEXT], _TYPES, n=1, cutoff=0.0)
-    raise InputError(f"there is no setting {_shown(name)}; did you mean {near[0]!r}?")
-
-
-def _typed(name: str, value: Any, wanted: Any) -> Any:
-    """The value, or for a float its whole number as one; anything else is refused."""
-    if wanted not in _WORDS:
-        if isinstance(value, (list, tuple)) and all(map(_is_whole, value)):
-            return tuple(value)
-        raise InputError(f"{name} is {_shown(value)}; it must be a list of whole numbers")
-    if wanted is float and (_is_whole(value) or (type(value) is float and math.isfinite(value))):
-        return float(value)
-    if wanted is int and _is_whole(value):
-        return value
-    if wanted is bool and type(value) is bool:
-        return value
-    if wanted is str and type(value) is str and len(value) <= _LONGEST_TEXT:
-        return value
-    raise InputError(f"{name} is {_shown(value)}; it must be {_WORDS[wanted]}")
-
-
-def _is_whole(value: object) -> bool:
-    return type(value) is int and abs(value) < 2**63
-
-
-def _shown(value: object) -> str:
-    """A value in an error: of any length in the file, short in the sentence."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python refuses to write very long whole numbers
-        return "too long to show"
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-def _parsed(name: str, text: str, wanted: Any) -> Any:
-    try:
-        if wanted is bool:
-            return {"true": True, "false": False}[text.lower()]
-        if wanted in (int, float, str):
-            return wanted(text)
-        if text.startswith("[") != text.endswith("]"):
-            raise ValueError("a bracket without its other half")
-        items = text.removeprefix("[").removesuffix("]").strip()
-        return tuple(int(item) for item in items.split(",")) if items else ()
-    except (ValueError, KeyError) as error:
-        words = _WORDS.get(wanted, "a list of whole numbers, e.g. 50,80")
-        raise InputError(f"{name} is {_shown(text)}; it must be {words}") from error
-
-
-def _toml(value: Any) -> str:
-    # JSON writes these types as TOML does, but for the exponents of floats, which TOML reads too.
-    return json.dumps(list(value) if isinstance(value, tuple) else value)
+    near = get_close_matches(name[:LONGEST_TEXT], _TYPES, n=1, cutoff=0.0)
+    raise InputError(f"there is no setting {shown(name)}; did you mean {near[0]!r}?")

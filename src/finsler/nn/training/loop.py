@@ -6,8 +6,8 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,15 +90,28 @@ def train(
 
         run_maps = partial(train_maps, on_step=on_step, on_epoch=on_epoch, notify=notify)
         return run_maps(store, folder, chosen, restart=restart)
-    with join_team(chosen.device) as team, matrix_precision(chosen.precision):
-        about = about_run(store, chosen)
+    with computing(chosen, notify) as (team, own):
+        about = about_run(store, own)
         if team.leads:
             path.mkdir(parents=True, exist_ok=True)
         with locked(path) if team.leads else nullcontext():
             run = _Run(store, path, about, team, restart, notify)
-            while run.about.epoch < chosen.epochs:
+            while run.about.epoch < own.epochs:
                 on_epoch(run.next_epoch(on_step))
             return run.network.eval(), run.about
+
+
+@contextmanager
+def computing(
+    config: TrainConfig, notify: Callable[[str], None]
+) -> Iterator[tuple[Team, TrainConfig]]:
+    """The processes of a run, and its settings with the precision of their device."""
+    with join_team(config.device) as team:
+        own = config.on_device(team.device.type)
+        if team.leads and team.device.type == "cuda":
+            notify(f"on cuda, matrix products in {own.precision}")
+        with matrix_precision(own.precision):
+            yield team, own
 
 
 class _Run:

@@ -74,8 +74,7 @@ class MapModel:
         InputError
             The checkpoint cannot be read, or is for something else.
         """
-        chosen = "cuda" if device == "auto" and torch.cuda.is_available() else device
-        return cls(*load_model(path, device="cpu" if chosen == "auto" else chosen))
+        return cls(*load_model(path, device=device))
 
     def shape(self, prepared: PreparedShape) -> MapShape:
         """A prepared shape on the device of the network."""

@@ -25,7 +25,7 @@ from finsler.nn.maps import MapLoss, nearest, pair_terms
 from finsler.nn.maps.directed_shapes import BoxFeatures
 from finsler.nn.training.checkpoint import About, load_model, save_checkpoint
 from finsler.nn.training.config import TrainConfig
-from finsler.nn.training.distributed import Team, join_team, share
+from finsler.nn.training.distributed import Team, share
 from finsler.nn.training.folder import locked
 from finsler.nn.training.log import Log
 from finsler.nn.training.loop import (
@@ -35,6 +35,7 @@ from finsler.nn.training.loop import (
     check_finite,
     check_same_run,
     check_weights,
+    computing,
     forget,
     read_last,
     require_precision,
@@ -48,7 +49,7 @@ from finsler.nn.training.map_inputs import (
 )
 from finsler.nn.training.map_samples import MapShape, MapShapes, require_learnable
 from finsler.nn.training.plan import learning_rate, split, torch_seed
-from finsler.nn.training.stepper import make_optimiser, matrix_precision, set_learning_rate
+from finsler.nn.training.stepper import make_optimiser, set_learning_rate
 from finsler.storage.files import write_bytes
 
 _TERMS = ("bijectivity", "orthogonality", "coupling", "resolution", "dirichlet", "diffusion")
@@ -81,15 +82,15 @@ def train_maps(
         Besides: one shape only, too few eigenpairs, or ground truth that is asked for and missing.
     """
     path = Path(folder)
-    with join_team(config.device) as team, matrix_precision(config.precision):
-        about = about_maps(store, config)
+    with computing(config, notify) as (team, own):
+        about = about_maps(store, own)
         if team.leads:
             path.mkdir(parents=True, exist_ok=True)
         with locked(path) if team.leads else nullcontext():
             run = _MapRun(store, path, about, team, restart, notify)
-            while run.about.epoch < config.epochs:
+            while run.about.epoch < own.epochs:
                 on_epoch(run.next_epoch(on_step))
-            if team.leads and config.maps_start == "box":
+            if team.leads and own.maps_start == "box":
                 notify(f"wrote {_write_model(path, store)}, for finsler match --model")
             return run.network.eval(), run.about
 
@@ -100,7 +101,7 @@ def _write_model(folder: Path, store: Store) -> Path:
     assert isinstance(network, BoxFeatures)
     supervised = "with" if about.config.supervised else "without"
     card = {
-        "version": f"tuned-{store_key(store)[:8]}-{about.epoch}",
+        "version": f"tuned-{store_key(store)[:8]}-{about.epoch}-seed{about.config.seed}",
         "trained_on": f"the model in the box, tuned on {store.name} {supervised} labels",
         "settings": about.config.record(),
         "epochs": about.epoch,

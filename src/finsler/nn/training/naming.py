@@ -76,17 +76,18 @@ class Points:
 
     def named_by(self, scores: Tensor, positions: Tensor) -> Tensor:
         """Reference vertex of each vertex (n,), of the scores (n, p) and positions of one shape."""
-        if self.neighbors.shape[1]:
-            scores = self._corrected(scores, positions)
         vertices = int(self.vertices.max()) + 1
-        return vertices_of_points(scores, self.vertices, vertices).argmax(dim=1)
+        corrected = self.corrected(scores, positions)
+        return vertices_of_points(corrected, self.vertices, vertices).argmax(dim=1)
 
-    def _corrected(self, scores: Tensor, positions: Tensor) -> Tensor:
+    def corrected(self, scores: Tensor, positions: Tensor) -> Tensor:
         """Scores lowered by how far a vertex is from where the neighbours of a point say.
 
         Point i is expected at Σ_j w_ij x_j, with x_j the mean place of its neighbour j, and the
-        score of vertex v falls by |x_v − that|²/2σ².
+        score of vertex v falls by |x_v − that|²/2σ². Without neighbours they stay as they are.
         """
+        if not self.neighbors.shape[1]:
+            return scores
         scores, vertices = scores.topk(min(_PLACES, len(scores)), dim=0)
         places, given = positions[vertices.T], scores.T
         # The edge of n equilateral triangles of area 1/2n each, around n vertices.
