@@ -1,6 +1,7 @@
 """Training of correspondence networks: configuration, loop, checkpoints, prediction."""
 
 from finsler.nn.training.checkpoint import About, Checkpoint, load_model, save_checkpoint
+from finsler.nn.training.class_maps import class_maps
 from finsler.nn.training.config import TrainConfig
 from finsler.nn.training.loop import train
 from finsler.nn.training.map_prediction import MapModel
@@ -23,6 +24,7 @@ __all__ = [
     "Samples",
     "Stepper",
     "TrainConfig",
+    "class_maps",
     "learning_rate",
     "load_model",
     "make_optimiser",
