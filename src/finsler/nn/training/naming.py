@@ -26,9 +26,9 @@ _MOST = 1.0 - 1e-6
 # the distance from where its neighbours say that counts as far, in mean edges. Chosen on training
 # shapes that were held out.
 _PLACES, _ROUNDS, _FAR = 12, 4, 0.4
-# Share of the mean square distance that is added to those of the neighbours, and points whose
-# weights are computed at once.
-_RIDGE, _BLOCK = 0.3, 128
+# Training shapes that weights are computed from, at most about; share of the mean square distance
+# that is added to those of the neighbours; and points whose weights are computed at once.
+_SHAPES, _RIDGE, _BLOCK = 200, 0.3, 128
 
 
 @one_line("vertices")
@@ -62,7 +62,8 @@ class Points:
         vertices = named_points(store, config)
         if vertices is None:
             return None
-        shapes = [store[name] for name in store.train] if config.point_neighbors else []
+        some = store.train[:: -(-len(store.train) // _SHAPES)]
+        shapes = [store[name] for name in some] if config.point_neighbors else []
         # Others are refused where they are learned from.
         shapes = [shape for shape in shapes if len(shape.points) == len(vertices)]
         if any((shape.points < 0).any() for shape in shapes):
