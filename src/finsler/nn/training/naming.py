@@ -62,7 +62,7 @@ class Points:
         vertices = named_points(store, config)
         if vertices is None:
             return None
-        some = store.train[:: -(-len(store.train) // _SHAPES)]
+        some = store.train[:: max(1, -(-len(store.train) // _SHAPES))]
         shapes = [store[name] for name in some] if config.point_neighbors else []
         # Others are refused where they are learned from.
         shapes = [shape for shape in shapes if len(shape.points) == len(vertices)]
