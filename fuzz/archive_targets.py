@@ -136,6 +136,7 @@ def _entry(folder: Path) -> bytes:
         faces=square().faces.astype(np.int32),
         labels=whole[:4],
         named=np.ones(4, dtype=bool),
+        points=np.array([2, -1, 0], dtype=np.int32),
         theta=np.zeros(1),
         indptr=whole,
         indices=whole[:4],

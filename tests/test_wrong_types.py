@@ -62,6 +62,7 @@ VALID = {
     "cover": True,
     "cache": None,
     "describe.k": 10,
+    "device": "cpu",
     "describe.operator": finsler.lbo,
     "diffuse.operator": LAPLACIAN,
     "diffusivity": METRIC.diffusivity(),
