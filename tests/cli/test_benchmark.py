@@ -15,6 +15,7 @@ from finsler.data.collection import Collection, Shape
 from finsler.errors import InputError
 from finsler.evaluation import SurfaceDistances
 from finsler.evaluation.benchmark import MapSource, PairSample, choose_sample, summarize_pairs
+from finsler.matching.pairs import Matcher
 from finsler.mesh import write_mesh
 
 NAMES = ("a", "b", "c")
@@ -283,3 +284,17 @@ def test_shapes_without_points_are_measured_by_labels():
     shape = Shape("a", mesh, every, every > 5)
     collection = Collection("c", (), ("a",), "a", lambda name: shape)
     assert np.array_equal(collection.truth(shape, shape), np.stack([every[6:]] * 2, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("matcher", "label"),
+    [
+        (Matcher(), "match"),
+        (Matcher(model="runs/first/model.npz"), "match, model first"),
+        (Matcher(model="mine.npz"), "match, model mine"),
+        (Matcher(network="runs/maps/last.safetensors"), "match, model maps"),
+        (Matcher(network="last.safetensors", refine=False), "model last"),
+    ],
+)
+def test_methods_are_named_by_their_runs(matcher, label):
+    assert MapSource(matcher).label == label

@@ -18,6 +18,16 @@ def problem(device, classes, n=37):
     return hidden.requires_grad_(), classifier, labels
 
 
+def assert_gradients_close(found, expected, hidden, classifier, *, atol):
+    wanted = (hidden, classifier.weight, classifier.bias)
+    for one, other in zip(
+        torch.autograd.grad(3.0 * found, wanted),
+        torch.autograd.grad(3.0 * expected, wanted),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=atol)
+
+
 @DEVICES
 @pytest.mark.parametrize("classes", [5, 16, 9001])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -33,13 +43,7 @@ def test_value_and_gradients(device, classes, smoothing, some):
     logits = classifier(hidden)[rows]
     expected = nn.functional.cross_entropy(logits, labels[rows], label_smoothing=smoothing)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    wanted = (hidden, classifier.weight, classifier.bias)
-    for one, other in zip(
-        torch.autograd.grad(3.0 * found, wanted),
-        torch.autograd.grad(3.0 * expected, wanted),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+    assert_gradients_close(found, expected, hidden, classifier, atol=1e-6)
 
 
 @DEVICES
@@ -96,13 +100,7 @@ def test_both_ways_is_the_mean_of_two_cross_entropies(device, sizes, smoothing):
             expected = expected - 0.5 * weights[start + x] * mixed
         start += size
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    wanted = (hidden, classifier.weight, classifier.bias)
-    for one, other in zip(
-        torch.autograd.grad(3.0 * found, wanted),
-        torch.autograd.grad(3.0 * expected, wanted),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    assert_gradients_close(found, expected, hidden, classifier, atol=1e-5)
 
 
 def test_two_way_scores_of_a_permutation_do_not_depend_on_popular_classes():
@@ -141,10 +139,4 @@ def test_a_row_may_have_several_labels_and_another_none(device, softmax, sizes):
         for row, label, weight in zip(rows, labels, weights, strict=True)
     )
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    wanted = (hidden, classifier.weight, classifier.bias)
-    for one, other in zip(
-        torch.autograd.grad(3.0 * found, wanted),
-        torch.autograd.grad(3.0 * expected, wanted),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    assert_gradients_close(found, expected, hidden, classifier, atol=1e-4)

@@ -140,9 +140,9 @@ class MapSource:
         if self.matcher.network is None:
             basis, model = self.matcher.operator.kind, self.matcher.model
             words = ["match", *([] if basis == "lbo" else [basis.upper()])]
-            words += [] if model == "box" else [f"model {Path(model).stem}"]
+            words += [] if model == "box" else [f"model {_model_name(model)}"]
             return ", ".join(words)
-        network = Path(self.matcher.network).stem
+        network = _model_name(self.matcher.network)
         return f"match, model {network}" if self.matcher.refine else f"model {network}"
 
     def record(self) -> dict[str, Any]:
@@ -188,6 +188,14 @@ class MapSource:
 
 
 @functools.cache
+def _model_name(path: str | os.PathLike[str]) -> str:
+    """That of a file, or of the run that left it: runs/first/last.safetensors is "first"."""
+    where = Path(path)
+    return (
+        where.parent.name or where.stem if where.stem in ("model", "last", "best") else where.stem
+    )
+
+
 def _code_key(network: bool) -> str:
     """A hash of the code that matches: results of another version of it are not kept."""
     root = Path(finsler.__file__).parent
